@@ -1,0 +1,50 @@
+# Two commands: `make demo` shows what penstock does, `make test` proves it. Both set themselves up.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test lint unit format bench lock clean
+
+help:            ## list these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/' | expand -t 14
+
+setup: $(READY)  ## make .venv with everything and the command .venv/bin/penstock
+
+$(READY): pyproject.toml requirements.lock scripts/check_machine.sh
+	@sh scripts/check_machine.sh "$(PYTHON)"
+	@echo "setting up .venv (once)" >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+demo: setup      ## a small pipeline under changing load, decided and explained
+	@$(BIN)/python examples/demo.py
+
+lint: setup      ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 6
+
+unit: setup      ## unit tests, doctests and README examples, with coverage
+	@$(BIN)/pytest --cov --cov-report= --durations=5
+	@$(BIN)/coverage report --include='*/penstock/core/*' --fail-under=95 --skip-covered
+
+test: lint unit  ## everything that CI runs
+
+format: setup    ## mend what ruff can mend
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup     ## every benchmark; each prints one table of ratios
+	@for bench in benchmarks/*.py; do $(BIN)/python $$bench || exit 1; done
+
+lock: setup      ## pin all dependencies again, with hashes and without addresses
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --universal \
+		--python-version 3.11 --no-emit-index-url --no-emit-find-links --upgrade --quiet \
+		--custom-compile-command "make lock" -o requirements.lock
+
+clean:           ## remove everything that the other targets made
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,0 +1,3 @@
+"""Penstock: elastic stream processing on Spark."""
+
+__version__ = "0.1.0"

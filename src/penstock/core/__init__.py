@@ -1,0 +1,1 @@
+"""DECIDES: values, policies and guards. No clock, no file, no engine, no `pyspark`."""

@@ -1,0 +1,45 @@
+"""Rounding that float noise cannot tip over, and numbers written for people."""
+
+import math
+
+#: Far above the noise of a few float operations, far below any share of a replica that matters.
+NOISE = 1e-9
+
+
+def ceil(value: float) -> int:
+    """Round up, ignoring float noise, so that 3.0000000001 replicas are three.
+
+    >>> ceil(0.1 * 30), ceil(3.01)
+    (3, 4)
+    """
+    return math.ceil(value - NOISE)
+
+
+def floor(value: float) -> int:
+    """Round down, ignoring float noise.
+
+    >>> floor(0.29 * 100), floor(2.99)
+    (29, 2)
+    """
+    return math.floor(value + NOISE)
+
+
+def pretty(value: object) -> str:
+    """Write a number the way a person would: grouped thousands, four digits that matter.
+
+    >>> [pretty(v) for v in (1_000_000.0, 0.80000001, 12.3456, 5, None, float("inf"))]
+    ['1,000,000', '0.8', '12.35', '5', 'unknown', 'infinite']
+    """
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "unknown"
+        if math.isinf(value):
+            return "infinite" if value > 0 else "-infinite"
+        if value == int(value) or abs(value) >= 10_000:
+            return f"{value:,.0f}"
+        return f"{value:.4g}"
+    return f"{value:,}"

@@ -1,0 +1,141 @@
+"""What was measured over one interval: the only thing that a policy may know.
+
+Rates are records per second of the whole operator, not of one replica. Shares (`busy`,
+`idle`, `backpressured`, `cpu`, `input_buffer`) are means over the replicas, 0 to 1. A
+measure that is not known is `None`, never 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.core.frozen import FrozenDict
+from penstock.core.topology import Topology
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSnapshot:
+    """One operator over one interval."""
+
+    name: str
+    upstream: tuple[str, ...] = ()
+    #: Replicas that run.
+    parallelism: int
+    max_parallelism: int | None = None
+    #: Replicas that were asked for and may not be there yet.
+    requested: int | None = None
+    #: Records/s taken for processing; what *arrives* is `Snapshot.arrival_rate`.
+    input_rate: float | None = None
+    output_rate: float | None = None
+    #: Records/s sent to each downstream operator; where absent, each gets all the output.
+    sent: Mapping[str, float] | None = None
+    busy: float | None = None
+    idle: float | None = None
+    backpressured: float | None = None
+    cpu: float | None = None
+    #: Records waiting in front of the operator; for a source, its topic's backlog.
+    queue: float | None = None
+    #: Slope of `queue` in records/s; negative while it drains.
+    queue_growth: float | None = None
+    #: Share of the input buffers in use.
+    input_buffer: float | None = None
+    #: Mean seconds that one replica needs for one record.
+    service_time_s: float | None = None
+    #: Squared coefficients of variation: variance / mean^2.
+    service_scv: float | None = None
+    arrival_scv: float | None = None
+    #: Fields that nobody here knows, kept and passed through.
+    extra: Mapping[str, object] = field(default_factory=FrozenDict)
+
+    @property
+    def is_source(self) -> bool:
+        """Whether no other operator feeds this one."""
+        return not self.upstream
+
+    @property
+    def true_rate(self) -> float | None:
+        """Records/s that one replica would take if it were never idle; None while unknown."""
+        if not self.busy or not self.input_rate:
+            return None
+        return self.input_rate / (self.busy * self.parallelism)
+
+    @property
+    def replica_capacity(self) -> float | None:
+        """Records/s of one replica, from its service time or else from its busy share."""
+        return 1 / self.service_time_s if self.service_time_s else self.true_rate
+
+    @property
+    def selectivity(self) -> float | None:
+        """Records out for each record in; None while nothing comes in."""
+        if not self.input_rate or self.output_rate is None:
+            return None
+        return self.output_rate / self.input_rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceSnapshot:
+    """One slice of state on a host."""
+
+    #: Share of one host's CPU, 0 to 1.
+    cpu: float
+    #: What moving it would carry, in the unit of the hosts' `memory_capacity`.
+    memory: float
+    network: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSnapshot:
+    """One host and the slices on it."""
+
+    name: str
+    slices: Mapping[str, SliceSnapshot]
+    memory_capacity: float | None = None
+    network_capacity: float | None = None
+    extra: Mapping[str, object] = field(default_factory=FrozenDict)
+
+    @property
+    def load(self) -> float:
+        """Share of this host's CPU that its slices use."""
+        return sum(piece.cpu for piece in self.slices.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A whole pipeline, or the hosts that carry it, at one instant."""
+
+    #: Seconds since the run began.
+    at: float
+    #: Records/s that producers put into the topic that each source operator reads.
+    offered: Mapping[str, float] = field(default_factory=FrozenDict)
+    operators: Mapping[str, OperatorSnapshot] = field(default_factory=FrozenDict)
+    hosts: Mapping[str, HostSnapshot] = field(default_factory=FrozenDict)
+    extra: Mapping[str, object] = field(default_factory=FrozenDict)
+    topology: Topology = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # set through object: the only way into a frozen dataclass
+        graph = Topology.of({name: op.upstream for name, op in self.operators.items()})
+        object.__setattr__(self, "topology", graph)
+
+    def arrival_rate(self, name: str) -> float | None:
+        """Records/s that arrive at an operator: offered to it, and sent to it by upstream.
+
+        None as soon as one of the parts is unknown.
+        """
+        op = self.operators[name]
+        offered = self.offered.get(name)
+        if op.is_source:
+            return offered
+        total = offered or 0.0
+        for feeder in op.upstream:
+            rate = self.sent_rate(feeder, name)
+            if rate is None:
+                return None
+            total += rate
+        return total
+
+    def sent_rate(self, feeder: str, name: str) -> float | None:
+        """Records/s on one edge: what `sent` says, or else the whole output."""
+        upstream = self.operators[feeder]
+        if upstream.sent is not None and name in upstream.sent:
+            return upstream.sent[name]
+        return upstream.output_rate
