@@ -1,0 +1,1 @@
+"""The MAPE loop: clock, loop, journal, replay; and which policies there are."""

@@ -1,0 +1,79 @@
+"""Which replica gets the next record: the groupings of the predictive paper, as pure choosers.
+
+Wladdimiro et al., "A predictive approach for dynamic replication of operators in
+distributed stream processing systems", SBAC-PAD 2022, section IV-A. Each chooser takes
+what is known of the replicas and returns the number of one of them together with what
+is known afterwards.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+from zlib import crc32
+
+
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """The replicas of an operator: how utilised each is (1 = all of an interval), whose turn."""
+
+    utilisation: tuple[float, ...]
+    turn: int = 0
+
+    @classmethod
+    def idle(cls, replicas: int) -> "Loads":
+        """That many replicas with nothing to do."""
+        return cls((0.0,) * replicas)
+
+
+class Grouping(Protocol):
+    """Chooses a replica for one record.
+
+    `key` is the record's key, `draw` a uniform number in [0, 1), `cost` the share of an
+    interval that one record keeps a replica busy (et / interval).
+    """
+
+    def __call__(
+        self, loads: Loads, *, key: str, draw: float, cost: float
+    ) -> tuple[int, Loads]: ...
+
+
+def shuffle(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
+    """Any replica, each as likely.
+
+    >>> shuffle(Loads.idle(4), key="", draw=0.5, cost=0.1)[0]
+    2
+    """
+    return int(draw * len(loads.utilisation)), loads
+
+
+def fields(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
+    """The replica that the key belongs to, always the same one for the same number of replicas.
+
+    >>> {fields(Loads.idle(4), key="user-7", draw=d / 10, cost=0.1)[0] for d in range(10)}
+    {1}
+    """
+    # not hash(): that differs between two processes
+    return crc32(key.encode()) % len(loads.utilisation), loads
+
+
+def load_balancing(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
+    """The least utilised replica (algorithm 1); once all are fully utilised, in turn.
+
+    >>> chosen, after = load_balancing(Loads((0.5, 0.2, 0.9)), key="", draw=0, cost=0.1)
+    >>> chosen, [round(u, 1) for u in after.utilisation]
+    (1, [0.5, 0.3, 0.9])
+    >>> load_balancing(Loads((1.0, 1.0), turn=3), key="", draw=0, cost=0.1)
+    (1, Loads(utilisation=(1.0, 1.0), turn=4))
+    """
+    utilisation = loads.utilisation
+    least = min(range(len(utilisation)), key=utilisation.__getitem__)
+    if utilisation[least] >= 1:
+        return loads.turn % len(utilisation), Loads(utilisation, loads.turn + 1)
+    grown = min(1.0, utilisation[least] + cost)
+    return least, Loads((*utilisation[:least], grown, *utilisation[least + 1 :]), loads.turn)
+
+
+GROUPINGS: dict[str, Grouping] = {
+    "shuffle": shuffle,
+    "fields": fields,
+    "load-balancing": load_balancing,
+}

@@ -1,0 +1,1 @@
+"""What runs a pipeline and can be observed and rescaled: a simulator, or Spark."""

@@ -1,0 +1,106 @@
+"""The port behind which every engine stands: observe it, change it, ask how it is.
+
+Time is advanced by the harness: a simulator jumps, a real engine waits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock.core.decision import Move
+from penstock.core.frozen import FrozenDict
+from penstock.core.histogram import Histogram
+from penstock.core.snapshot import Snapshot
+from penstock.errors import InputError, nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an engine can be asked for; more is refused before a run, not during it."""
+
+    moves_slices: bool = False
+    has_executors: bool = False
+    #: Operators that stop for a moment when their parallelism changes.
+    pauses: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be carried out: only what changes is named."""
+
+    replicas: Mapping[str, int] = field(default_factory=FrozenDict)
+    moves: tuple[Move, ...] = ()
+    executors: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened between two ticks: a change took effect, a drop, a restart."""
+
+    at: float
+    kind: str
+    operator: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How an engine is, apart from what policies may know."""
+
+    at: float
+    #: Replicas that were asked for, and those that are there.
+    requested: Mapping[str, int]
+    running: Mapping[str, int]
+    executors: int | None = None
+    #: End-to-end latency in seconds since the last call, by path ("source > map > sink").
+    latency: Mapping[str, Histogram] = field(default_factory=FrozenDict)
+    #: Since the last call, oldest first.
+    events: tuple[Event, ...] = ()
+    #: Records since the run began.
+    offered_records: int = 0
+    processed_records: int = 0
+    dropped_records: int = 0
+    backlog_records: int = 0
+
+
+class Engine(Protocol):
+    """A running pipeline that can be observed and rescaled."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this engine can be asked for."""
+        ...
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        ...
+
+    def observe(self) -> Snapshot:
+        """What the monitor shows now; `NotReadyError` while there is nothing to show."""
+        ...
+
+    def apply(self, plan: Plan) -> None:
+        """Begin to carry out a plan; `RescaleError` if it cannot be."""
+        ...
+
+    def status(self) -> Status:
+        """Where requested and running replicas stand, and what happened since the last call."""
+        ...
+
+
+def check_plan(plan: Plan, operators: Mapping[str, int | None], able: Capabilities) -> None:
+    """Refuse a plan that names what is not there or asks for what the engine cannot do.
+
+    `operators` maps each name to its maximum, None for no maximum.
+    """
+    for name, wanted in plan.replicas.items():
+        if name not in operators:
+            raise InputError(f"replicas.{name}", "unknown operator", nearest(name, operators))
+        maximum = operators[name]
+        if wanted < 1 or (maximum is not None and wanted > maximum):
+            bound = "at least 1" if maximum is None else f"from 1 to {maximum}"
+            raise InputError(f"replicas.{name}", f"must be {bound}, got {wanted}")
+    if plan.moves and not able.moves_slices:
+        raise InputError("moves", "this engine cannot move slices")
+    if plan.executors is not None and not able.has_executors:
+        raise InputError("executors", "this engine has no executors to scale")

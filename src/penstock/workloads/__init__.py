@@ -1,0 +1,1 @@
+"""Offered load over time: patterns and traces as pure `rate(t)`, with exact counts."""
