@@ -1,5 +1,6 @@
 """What a policy answers: a number never travels without its reason."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -297,4 +298,10 @@ def _placement_from_json(data: Mapping[str, Any]) -> Placement:
 def _why_to_json(answer: Target | Placement, with_numbers: bool) -> dict[str, Any]:
     if not with_numbers or not answer.formula:
         return {}
-    return {"formula": answer.formula, "numbers": dict(answer.numbers)}
+    numbers = {name: _finite(value) for name, value in answer.numbers.items()}
+    return {"formula": answer.formula, "numbers": numbers}
+
+
+def _finite(value: Any) -> Any:
+    # JSON has no infinity; a reader sees it as unknown
+    return None if isinstance(value, float) and not math.isfinite(value) else value

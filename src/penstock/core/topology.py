@@ -69,14 +69,17 @@ class Topology:
                 yield path
             stack.extend((*path, name) for name in reversed(onward))
 
-    def sources_of(self, name: str) -> tuple[str, ...]:
-        """Sources from which records reach `name` (itself, if it is one)."""
-        seen, stack = {name}, [name]
-        while stack:
-            fresh = [up for up in self.upstream[stack.pop()] if up not in seen]
-            seen.update(fresh)
-            stack.extend(fresh)
-        return tuple(source for source in self.sources if source in seen)
+    def sources_of_each(self) -> dict[str, frozenset[str]]:
+        """For each operator the sources from which records reach it (itself, if it is one)."""
+        reached: dict[str, frozenset[str]] = {}
+        for name in self.order:
+            feeders = self.upstream[name]
+            if len(feeders) == 1:
+                reached[name] = reached[feeders[0]]
+            else:
+                above = frozenset().union(*(reached[feeder] for feeder in feeders))
+                reached[name] = above if feeders else frozenset((name,))
+        return reached
 
 
 def _topological_order(

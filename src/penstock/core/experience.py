@@ -1,0 +1,47 @@
+"""What the changes that were carried out have taught: did replicas pay, and how well.
+
+A target that was carried out keeps, among its numbers, the operator's `capacity` before
+the change and the one `expected` after it (records/s of all its replicas).
+"""
+
+from collections.abc import Sequence
+
+from penstock.core.numbers import ceil
+from penstock.core.policy import Applied
+from penstock.core.snapshot import OperatorSnapshot
+
+
+def was_ineffective(
+    op: OperatorSnapshot, capacity: float, applied: Applied, *, least: float
+) -> bool:
+    """Whether the last change grew this operator and brought less than that share of its promise."""
+    last = applied[-1].targets.get(op.name) if applied else None
+    if last is None or last.wanted <= last.current or last.wanted != op.parallelism:
+        return False
+    before, expected = last.numbers.get("capacity"), last.numbers.get("expected")
+    if before is None or expected is None or expected <= before:
+        return False
+    return bool((capacity - before) / (expected - before) < least)
+
+
+def speed_up(name: str, applied: Applied, lowest: float) -> float:
+    """Share of linear speed-up that an operator has shown over three changes or more, else 1."""
+    past = [decision.targets[name] for decision in applied if name in decision.targets]
+    seen = [(t.current, float(t.numbers["capacity"])) for t in past if t.numbers.get("capacity")]
+    return scalability(seen, lowest) if len(seen) >= 3 else 1.0
+
+
+def scalability(seen: Sequence[tuple[int, float]], lowest: float) -> float:
+    """Return how much of linear speed-up was reached, from (parallelism, capacity) seen so far.
+
+    Least squares of capacity = alpha x beta x parallelism, where beta is the capacity of
+    one replica at the smallest parallelism seen; between `lowest` and 1, rounded up to
+    two decimals.
+
+    >>> scalability([(4, 4000), (8, 7000), (16, 12000)], 0.5)
+    0.79
+    """
+    smallest = min(p for p, _ in seen)
+    beta = next(capacity for p, capacity in reversed(seen) if p == smallest) / smallest
+    alpha = sum(p * r for p, r in seen) / (beta * sum(p * p for p, _ in seen))
+    return ceil(min(1.0, max(lowest, alpha)) * 100) / 100

@@ -1,0 +1,89 @@
+"""What the Flink autoscaler makes of its metric window: demand and capacity of each operator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.metric_window import Array, Windows, column
+from penstock.core.policy import History
+from penstock.core.topology import Topology
+
+#: A source that has this many seconds of records waiting shows what it can really read.
+OBSERVED_LAG_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One operator at every instant of the history. Rates are records/s of the whole operator."""
+
+    #: What it will be asked to take, and what working off the lag adds to that.
+    target: Array
+    catch_up: Array
+    #: What it could take if it were never idle (true processing rate); infinite while idle.
+    capacity: Array
+    #: Seconds of records that wait at a source; 0 elsewhere.
+    lag_s: Array
+
+
+def evaluate(
+    history: History, windows: Windows, *, catch_up_s: float, observed_switch: float
+) -> dict[str, Evaluated]:
+    """Evaluate every operator, from the sources down."""
+    graph, ops = history[-1].topology, history[-1].operators
+    inputs = {n: windows.mean(column(history, n, lambda op: op.input_rate)) for n in ops}
+    outputs = {n: windows.mean(column(history, n, lambda op: op.output_rate)) for n in ops}
+    seen: dict[str, Evaluated] = {}
+    for name in graph.order:
+        lag_s = target = catch_up = np.zeros(len(history))
+        if ops[name].is_source:
+            # lag that is not reported counts as none
+            lag = np.nan_to_num(column(history, name, lambda op: op.queue))
+            growth = np.nan_to_num(column(history, name, lambda op: op.queue_growth))
+            target = np.maximum(0.0, inputs[name] + windows.slope(lag, growth))
+            catch_up = lag / catch_up_s if catch_up_s else catch_up
+            lag_s = _ratio(lag, inputs[name])
+        for up in ops[name].upstream:
+            share = _ratio(_edge(up, name, graph, inputs, outputs), inputs[up])
+            target = target + seen[up].target * share
+            catch_up = catch_up + seen[up].catch_up * share
+        capacity = _capacity(history, name, windows, inputs[name], observed_switch)
+        seen[name] = Evaluated(target, catch_up, capacity, lag_s)
+    return seen
+
+
+def _edge(
+    up: str, name: str, graph: Topology, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> Array:
+    """Records/s on one edge, as far as operators' totals tell."""
+    others = [other for other in graph.upstream[name] if other != up]
+    if not others:
+        return inputs[name]
+    if all(len(graph.downstream[other]) == 1 for other in others):
+        return np.asarray(inputs[name] - np.sum([outputs[other] for other in others], axis=0))
+    return outputs[up]
+
+
+def _capacity(
+    history: History, name: str, windows: Windows, inputs: Array, observed_switch: float
+) -> Array:
+    """By busy time; or as observed while there was more than enough to read, if that is less."""
+    busy = windows.mean(column(history, name, lambda op: op.busy))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        by_busy = np.where(inputs == 0, np.inf, np.where(busy > 0, inputs / busy, np.nan))
+        if not history[-1].operators[name].is_source:
+            return by_busy
+        rate = column(history, name, lambda op: op.input_rate)
+        held = np.nan_to_num(column(history, name, lambda op: op.backpressured))
+        lag = np.nan_to_num(column(history, name, lambda op: op.queue))
+        saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (held < 1)
+        observed = windows.mean(np.where(saturated, rate / (1 - held), np.nan))
+    trusted = (windows.count(saturated) >= 2) & (
+        ~np.isfinite(by_busy) | (by_busy > (1 + observed_switch) * observed)
+    )
+    return np.where(trusted, observed, by_busy)
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((above > 0) & (below > 0), above / below, 0.0)

@@ -1,0 +1,227 @@
+"""Rules that every decision passes, in one fixed order; each leaves its reason.
+
+A guard gets the decision so far and what it needs of the past, and returns a new decision.
+None remembers anything and none adds up over ticks: each begins with what the policy
+proposed now. Only the guards that were asked for are applied; the bounds always are.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+from penstock.core.budget import fit
+from penstock.core.decision import Decision, Reason, Target
+from penstock.core.frozen import FrozenDict
+from penstock.core.numbers import NOISE, ceil
+from penstock.core.params import Params, param
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards(Params):
+    """Which guards are asked for, and how strict they are. None switches one off."""
+
+    overprovision: float | None = param(None, "multiply what the policy sized", low=0, above=True)
+    tolerance: float | None = param(
+        None, "keep current while wanted / current is this near 1", low=0
+    )
+    stabilise_s: float | None = param(
+        None, "scale in only to the largest proposal of this long", unit="s", low=0
+    )
+    hold_while_draining: float | None = param(
+        None, "no scale-in while working off the queue takes longer", unit="s", low=0
+    )
+    max_increase: int | None = param(None, "most replicas one action may add", low=0)
+    bounds: bool = param(True, "at least 1, at most the operator's maximum; always on")
+    budget: int | None = param(None, "most replicas of all operators together", low=1)
+    cooldown_s: float | None = param(None, "no change this long after one", unit="s", low=0)
+    cooldown_up_s: float | None = param(None, "the same for increases only", unit="s", low=0)
+    cooldown_down_s: float | None = param(None, "the same for decreases only", unit="s", low=0)
+
+    def check(self) -> None:
+        """The bounds cannot be switched off."""
+        if not self.bounds:
+            raise InputError("bounds", "are always on and cannot be switched off")
+
+    @property
+    def memory_s(self) -> float:
+        """How many seconds of earlier decisions the guards look at."""
+        return self.stabilise_s or 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What guards with memory look at."""
+
+    #: Earlier decisions, whether carried out or not, oldest first.
+    decided: Sequence[Decision] = ()
+    #: Those that changed something and were carried out, oldest first.
+    applied: Sequence[Decision] = ()
+
+
+Change = Callable[[str, Target], tuple[int, Reason]]
+
+
+def guard(proposal: Decision, snapshot: Snapshot, past: Past, guards: Guards) -> Decision:
+    """Return the proposal as the guards leave it."""
+    if proposal.placement is not None:
+        return _guard_placement(proposal, past, guards)
+    decision = proposal
+    for step in (_overprovision, _tolerance, _stabilise, _hold_while_draining):
+        decision = step(decision, snapshot, past, guards)
+    for step in (_max_increase, _bounds, _budget, _cooldown):
+        decision = step(decision, snapshot, past, guards)
+    return decision
+
+
+def _each(decision: Decision, name: str, change: Change) -> Decision:
+    targets = {op: t.guarded(name, *change(op, t)) for op, t in decision.targets.items()}
+    return replace(decision, targets=FrozenDict(targets))
+
+
+def _overprovision(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+    """1: head room on what the policy sized; where it kept what runs there is nothing to add to."""
+    factor = guards.overprovision
+    if factor is None:
+        return decision
+
+    def change(_op: str, target: Target) -> tuple[int, Reason]:
+        wanted = target.wanted if target.is_kept else ceil(target.wanted * factor)
+        return wanted, Reason.OVERPROVISIONED
+
+    return _each(decision, "overprovision", change)
+
+
+def _tolerance(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+    """2: keep current while wanted is close to it."""
+    tolerance = guards.tolerance
+    if tolerance is None:
+        return decision
+
+    def change(_op: str, target: Target) -> tuple[int, Reason]:
+        close = abs(target.wanted / target.current - 1) <= tolerance + NOISE
+        return target.current if close else target.wanted, Reason.WITHIN_TOLERANCE
+
+    return _each(decision, "tolerance", change)
+
+
+def _stabilise(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -> Decision:
+    """3: before scaling in, the largest proposal of the last while."""
+    if guards.stabilise_s is None:
+        return decision
+    oldest = decision.at - guards.stabilise_s - NOISE
+    recent = [earlier for earlier in past.decided if earlier.at >= oldest]
+
+    def change(op: str, target: Target) -> tuple[int, Reason]:
+        if target.wanted >= target.current:
+            return target.wanted, Reason.STABILISING
+        earlier = [
+            d.targets[op].after(("overprovision", "tolerance")) for d in recent if op in d.targets
+        ]
+        return min(target.current, max([target.wanted, *earlier])), Reason.STABILISING
+
+    return _each(decision, "stabilise_s", change)
+
+
+def _hold_while_draining(
+    decision: Decision, now: Snapshot, _past: Past, guards: Guards
+) -> Decision:
+    """4: no scale-in while the queue is more than so many seconds of work."""
+    limit_s = guards.hold_while_draining
+    if limit_s is None:
+        return decision
+
+    def change(op: str, target: Target) -> tuple[int, Reason]:
+        held = target.wanted < target.current and _drain_s(now.operators[op]) > limit_s
+        return target.current if held else target.wanted, Reason.DRAINING
+
+    return _each(decision, "hold_while_draining", change)
+
+
+def _drain_s(op: OperatorSnapshot) -> float:
+    """Seconds that the queue takes at the speed at which the operator works now."""
+    if op.queue == 0:
+        return 0.0
+    if op.queue is None or not op.input_rate:
+        return math.inf  # unknown: without evidence nothing is given up
+    return op.queue / op.input_rate
+
+
+def _max_increase(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+    """5: at most so many more; decreases are free."""
+    most = guards.max_increase
+    if most is None:
+        return decision
+
+    def change(_op: str, target: Target) -> tuple[int, Reason]:
+        return min(target.wanted, target.current + most), Reason.STEP_LIMITED
+
+    return _each(decision, "max_increase", change)
+
+
+def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> Decision:
+    """6: at least 1, at most the operator's maximum."""
+
+    def change(op: str, target: Target) -> tuple[int, Reason]:
+        maximum = now.operators[op].max_parallelism
+        if maximum is not None and target.wanted > maximum:
+            return maximum, Reason.CAPPED_BY_MAXIMUM
+        return max(1, target.wanted), Reason.RAISED_TO_MINIMUM
+
+    return _each(decision, "bounds", change)
+
+
+def _budget(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+    """7: all operators together."""
+    if guards.budget is None:
+        return decision
+    fitted = fit({op: target.wanted for op, target in decision.targets.items()}, guards.budget)
+    return _each(decision, "budget", lambda op, _target: (fitted[op], Reason.OVER_BUDGET))
+
+
+def _cooldown(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -> Decision:
+    """8: no change while the last one that was carried out is younger."""
+    if not past.applied:
+        return decision
+    age_s = decision.at - past.applied[-1].at
+    up, down = _cooldowns(guards)
+
+    def change(_op: str, target: Target) -> tuple[int, Reason]:
+        pause_s = up if target.wanted > target.current else down
+        return target.current if age_s < pause_s - NOISE else target.wanted, Reason.COOLING_DOWN
+
+    cooled = _each(decision, "cooldown", change)
+    # where only decreases are held, increases that counted on them would burst the budget
+    total = sum(target.wanted for target in cooled.targets.values())
+    if guards.budget is not None and total > guards.budget and age_s < max(up, down):
+        return _each(decision, "cooldown", lambda _, t: (t.current, Reason.COOLING_DOWN))
+    return cooled
+
+
+def _cooldowns(guards: Guards) -> tuple[float, float]:
+    both = guards.cooldown_s or 0.0
+    up = both if guards.cooldown_up_s is None else guards.cooldown_up_s
+    down = both if guards.cooldown_down_s is None else guards.cooldown_down_s
+    return up, down
+
+
+def _guard_placement(decision: Decision, past: Past, guards: Guards) -> Decision:
+    """Moves of slices know one guard: the cool-down."""
+    for item in fields(guards):
+        asked = getattr(guards, item.name) != item.default
+        if asked and not item.name.startswith("cooldown"):
+            problem = f"is about operators; {decision.policy} decides about hosts"
+            raise InputError(item.name, problem, "hosts know cooldown_s only")
+    placement = decision.placement
+    pause_s = max(_cooldowns(guards))
+    if (
+        placement is None
+        or not past.applied
+        or decision.at - past.applied[-1].at >= pause_s - NOISE
+    ):
+        return decision
+    if not decision.is_change:
+        return decision
+    held = replace(placement, wanted=placement.current, moves=(), reason=Reason.COOLING_DOWN)
+    return replace(decision, placement=held)

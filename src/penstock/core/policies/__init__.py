@@ -1,0 +1,1 @@
+"""One published policy per file. A file that defines `POLICY` is found by itself."""

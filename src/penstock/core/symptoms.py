@@ -1,0 +1,34 @@
+"""Bottlenecks as Dhalion sees them; HPA-Varga looks for the same ones."""
+
+from dataclasses import dataclass
+
+from penstock.core.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Bottlenecks:
+    """Operators that hold the others back, and those that may, for lack of a measure."""
+
+    found: frozenset[str]
+    suspected: frozenset[str]
+
+
+def find_bottlenecks(snapshot: Snapshot, *, backpressure: float, lag_rate: float) -> Bottlenecks:
+    """Return the operators that are not held back themselves but hold back their upstream.
+
+    For an edge l -> r: l is back-pressured (its share exceeds `backpressure`) and r is not.
+    For a source: it is not back-pressured, and its queue grows by more than `lag_rate`
+    records/s. Where l shows that somebody is slow but r's share is unknown, r is suspected.
+    """
+    found, suspected = set(), set()
+    for name, op in snapshot.operators.items():
+        if op.is_source:
+            slow = op.queue_growth is not None and op.queue_growth > lag_rate
+        else:
+            shares = (snapshot.operators[up].backpressured for up in op.upstream)
+            slow = any(share is not None and share > backpressure for share in shares)
+        if slow and op.backpressured is None:
+            suspected.add(name)
+        elif slow and op.backpressured is not None and op.backpressured <= backpressure:
+            found.add(name)
+    return Bottlenecks(frozenset(found), frozenset(suspected))
