@@ -14,7 +14,7 @@ from penstock.core.snapshot import OperatorSnapshot
 def was_ineffective(
     op: OperatorSnapshot, capacity: float, applied: Applied, *, least: float
 ) -> bool:
-    """Whether the last change grew this operator and brought less than that share of its promise."""
+    """Whether the last change grew this operator and kept less than that share of its promise."""
     last = applied[-1].targets.get(op.name) if applied else None
     if last is None or last.wanted <= last.current or last.wanted != op.parallelism:
         return False

@@ -23,9 +23,7 @@ class Guards(Params):
     """Which guards are asked for, and how strict they are. None switches one off."""
 
     overprovision: float | None = param(None, "multiply what the policy sized", low=0, above=True)
-    tolerance: float | None = param(
-        None, "keep current while wanted / current is this near 1", low=0
-    )
+    tolerance: float | None = param(None, "keep current if wanted / current is this near 1", low=0)
     stabilise_s: float | None = param(
         None, "scale in only to the largest proposal of this long", unit="s", low=0
     )
@@ -61,6 +59,7 @@ class Past:
 
 
 Change = Callable[[str, Target], tuple[int, Reason]]
+Rule = Callable[[Decision, Snapshot, Past, Guards], Decision]
 
 
 def guard(proposal: Decision, snapshot: Snapshot, past: Past, guards: Guards) -> Decision:
@@ -68,10 +67,8 @@ def guard(proposal: Decision, snapshot: Snapshot, past: Past, guards: Guards) ->
     if proposal.placement is not None:
         return _guard_placement(proposal, past, guards)
     decision = proposal
-    for step in (_overprovision, _tolerance, _stabilise, _hold_while_draining):
-        decision = step(decision, snapshot, past, guards)
-    for step in (_max_increase, _bounds, _budget, _cooldown):
-        decision = step(decision, snapshot, past, guards)
+    for rule in ORDER:
+        decision = rule(decision, snapshot, past, guards)
     return decision
 
 
@@ -124,9 +121,7 @@ def _stabilise(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -
     return _each(decision, "stabilise_s", change)
 
 
-def _hold_while_draining(
-    decision: Decision, now: Snapshot, _past: Past, guards: Guards
-) -> Decision:
+def _while_draining(decision: Decision, now: Snapshot, _past: Past, guards: Guards) -> Decision:
     """4: no scale-in while the queue is more than so many seconds of work."""
     limit_s = guards.hold_while_draining
     if limit_s is None:
@@ -204,6 +199,19 @@ def _cooldowns(guards: Guards) -> tuple[float, float]:
     up = both if guards.cooldown_up_s is None else guards.cooldown_up_s
     down = both if guards.cooldown_down_s is None else guards.cooldown_down_s
     return up, down
+
+
+#: The order of the evaluation thesis, widened: sizing first, limits then, time last.
+ORDER: tuple[Rule, ...] = (
+    _overprovision,
+    _tolerance,
+    _stabilise,
+    _while_draining,
+    _max_increase,
+    _bounds,
+    _budget,
+    _cooldown,
+)
 
 
 def _guard_placement(decision: Decision, past: Past, guards: Guards) -> Decision:

@@ -14,7 +14,7 @@ from penstock.core.decision import Decision, Reason, Target, keep
 from penstock.core.numbers import ceil, floor
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policy import Applied, History, Policy, each_operator
-from penstock.core.snapshot import OperatorSnapshot
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
 
 RULE = (
@@ -81,7 +81,6 @@ def decide_alone(
 def decentralized(history: History, _applied: Applied, params: DecentralizedParams) -> Decision:
     """Return the number of instances after each of them has decided once.
 
-    >>> from penstock.core.snapshot import Snapshot
     >>> op = OperatorSnapshot(name="map", parallelism=7, input_rate=4200, service_time_s=0.002)
     >>> now = Snapshot(at=0, operators={"map": op})
     >>> 7 < decentralized([now], [], DecentralizedParams()).targets["map"].wanted <= 14
@@ -89,19 +88,20 @@ def decentralized(history: History, _applied: Applied, params: DecentralizedPara
     """
     snapshot = history[-1]
     check_names(params.capacity, snapshot.operators, "capacity")
-    return each_operator("decentralized", snapshot, lambda op: _target(op, snapshot.at, params))
+    return each_operator("decentralized", snapshot, lambda op: _target(op, snapshot, params))
 
 
-def _target(op: OperatorSnapshot, at: float, params: DecentralizedParams) -> Target:
-    n = op.parallelism
+def _target(op: OperatorSnapshot, snapshot: Snapshot, params: DecentralizedParams) -> Target:
+    n, arrivals = op.parallelism, snapshot.arrival_rate(op.name)
     capacity = look_up(params.capacity, op.name)
     if capacity is None and op.service_time_s:
         capacity = 1 / op.service_time_s
     if op.input_rate is None or not capacity:
         return keep(n, Reason.METRICS_MISSING)
-    load = op.input_rate / n
+    # what an instance takes never exceeds its capacity; what arrives shows how much is asked of it
+    load = max(op.input_rate, arrivals or 0.0) / n
     # a source of draws of its own for each operator and instant, the same each time it is asked
-    draw = Random(f"{params.seed}/{at!r}/{op.name}").random
+    draw = Random(f"{params.seed}/{snapshot.at!r}/{op.name}").random
     wanted = n + sum(
         decide_alone(load, n, capacity, params, is_keeper=instance == 0, draw=draw)
         for instance in range(n)

@@ -79,7 +79,8 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
     backlog = any(np.nan_to_num(e.lag_s[-1]) > params.backlog_s for e in seen.values())
     answers = {}
     for name, op in now.operators.items():
-        if op.input_rate is None or op.busy is None or np.isnan(seen[name].capacity[-1]):
+        known = not np.isnan(seen[name].capacity[-1] + seen[name].target[-1])
+        if op.input_rate is None or op.busy is None or not known:
             answers[name] = keep(op.parallelism, Reason.METRICS_MISSING), False
         elif windows.full_from >= len(history):
             answers[name] = keep(op.parallelism, Reason.WINDOW_NOT_FULL), False
@@ -97,12 +98,8 @@ def _since_last_change(history: History, applied: Applied) -> History:
     start = len(history) - 1
     while start > 0:
         past = history[start - 1]
-        same = [op.parallelism for op in past.operators.values()] == current
-        if (
-            not same
-            or past.at <= changed_at
-            or past.operators.keys() != history[-1].operators.keys()
-        ):
+        then = {name: op.parallelism for name, op in past.operators.items()}
+        if then != current or past.at <= changed_at:
             break
         start -= 1
     return history[start:]
@@ -135,7 +132,9 @@ def _answer(
     alpha = speed_up(op.name, applied, params.scalability_min) if params.scalability else 1.0
     with np.errstate(invalid="ignore"):
         scale = needed / seen.capacity / alpha
-    scale = np.clip(np.nan_to_num(scale), 1 - params.scale_down_max, 1 + params.scale_up_max)
+    scale = np.clip(
+        np.nan_to_num(scale, nan=1.0), 1 - params.scale_down_max, 1 + params.scale_up_max
+    )
     recommended = [_bounded(op, ceil(k * s), params) for s in scale[windows.full_from :]]
     outside = ((seen.capacity < up) | (seen.capacity > down))[windows.full_from :]
     wanted = recommended[-1]

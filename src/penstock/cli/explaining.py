@@ -1,0 +1,109 @@
+"""Decisions written for people: measured, formula, proposal, guards, result."""
+
+from collections.abc import Iterator, Sequence
+
+from penstock.core.decision import Decision, Placement, Reason, Step, Target
+from penstock.core.numbers import pretty
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+
+LABEL = {
+    "input_rate": "takes {} records/s",
+    "output_rate": "puts out {} records/s",
+    "busy": "busy {}",
+    "idle": "idle {}",
+    "backpressured": "back-pressured {}",
+    "cpu": "CPU {}",
+    "queue": "queue {} records",
+    "queue_growth": "queue grows by {} records/s",
+    "input_buffer": "input buffer {} full",
+    "service_time_s": "{} s a record",
+    "service_scv": "service scv {}",
+    "arrival_scv": "arrival scv {}",
+}
+
+
+def explain(
+    decision: Decision, snapshot: Snapshot, measures: Sequence[str], *, guarded: bool
+) -> str:
+    """Return the whole story of one decision."""
+    head = f"at {pretty(decision.at)} s, {decision.policy}"
+    if decision.placement is not None:
+        return "\n".join([head, *_explain_placement(decision.placement)])
+    lines = [head]
+    for name, target in decision.targets.items():
+        op = snapshot.operators[name]
+        lines.append(f"  {name}: {_verdict(target)}")
+        lines += _rows(_story(op, target, snapshot, measures, guarded=guarded))
+    return "\n".join(lines)
+
+
+def _verdict(target: Target) -> str:
+    if target.wanted == target.current:
+        return f"stays at {_replicas(target.current)} ({target.reason})"
+    return f"{target.current} -> {_replicas(target.wanted)} ({target.reason})"
+
+
+def _replicas(n: int) -> str:
+    return f"{n} replica" if n == 1 else f"{n} replicas"
+
+
+def _story(
+    op: OperatorSnapshot,
+    target: Target,
+    snapshot: Snapshot,
+    measures: Sequence[str],
+    *,
+    guarded: bool,
+) -> Iterator[tuple[str, str]]:
+    yield "measured", _measured(op, snapshot, measures)
+    if target.formula:
+        yield "formula", target.why
+    policy_reason = target.reason if not target.steps else None
+    if target.steps or guarded:
+        yield "proposal", _replicas(target.proposal)
+        for step in target.steps:
+            yield "guard", _guard(step)
+        if not target.steps:
+            yield "guards", "changed nothing"
+    because = _sentence(policy_reason or target.reason)
+    yield "result", f"{_verdict(target)}{f': {because}' if because else ''}"
+
+
+def _measured(op: OperatorSnapshot, snapshot: Snapshot, measures: Sequence[str]) -> str:
+    parts = [f"{_replicas(op.parallelism)} running"]
+    if op.max_parallelism is not None:
+        parts[0] += f" (at most {op.max_parallelism})"
+    offered = snapshot.offered.get(op.name)
+    if offered is not None:
+        parts.append(f"offered {pretty(offered)} records/s")
+    elif op.is_source:
+        parts.append("offered rate unknown")
+    arrives = None if op.is_source else snapshot.arrival_rate(op.name)
+    if arrives is not None:
+        parts.append(f"{pretty(arrives)} records/s arrive")
+    parts += [LABEL[m].format(pretty(getattr(op, m))) for m in measures if m in LABEL]
+    return ", ".join(parts)
+
+
+def _guard(step: Step) -> str:
+    sentence = _sentence(step.reason)
+    return f"{step.guard}: {step.before} -> {step.after} ({sentence or step.reason})"
+
+
+def _sentence(reason: str) -> str:
+    return reason.sentence if isinstance(reason, Reason) else ""
+
+
+def _explain_placement(placement: Placement) -> list[str]:
+    change = f"{placement.current} -> {placement.wanted} hosts"
+    if placement.wanted == placement.current:
+        change = f"{placement.current} hosts stay"
+    rows = [("measured", placement.why)]
+    rows += [("move", f"{m.slice} from {m.source} to {m.destination}") for m in placement.moves]
+    rows.append(("result", f"{change}, {len(placement.moves)} slices move: "))
+    rows[-1] = ("result", rows[-1][1] + (_sentence(placement.reason) or placement.reason))
+    return [f"  {change} ({placement.reason})", *_rows(rows)]
+
+
+def _rows(rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> list[str]:
+    return [f"    {label:<9} {text}" for label, text in rows]

@@ -1,0 +1,53 @@
+"""The command `penstock`. Data goes to stdout, talk to stderr; exit code 2: you can mend it."""
+
+import argparse
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from penstock import __version__, cli
+from penstock.errors import InputError, PenstockError
+
+EXAMPLES = """\
+examples:
+  penstock policies                                 which policies there are
+  penstock decide --policy ds2 run.jsonl            what would DS2 do here?
+  penstock decide --policy ds2 --explain run.jsonl  and why?
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the parser; every module beside this one that has `add_parser` is a command."""
+    parser = argparse.ArgumentParser(
+        prog="penstock",
+        description="Elastic stream processing on Spark.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"penstock {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for info in pkgutil.iter_modules(cli.__path__):
+        module = import_module(f"{cli.__name__}.{info.name}")
+        if hasattr(module, "add_parser"):
+            module.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    args = build_parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except PenstockError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 1
+    except BrokenPipeError:
+        # somebody closed the pipe, as `| head` does; point stdout elsewhere so exit is quiet
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
