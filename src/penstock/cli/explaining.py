@@ -1,10 +1,14 @@
 """Decisions written for people: measured, formula, proposal, guards, result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 
 from penstock.core.decision import Decision, Placement, Reason, Step, Target
 from penstock.core.numbers import pretty
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+
+#: Columns that a story may take, so that it reads well in a terminal and in a mail.
+WIDTH = 100
 
 LABEL = {
     "input_rate": "takes {} records/s",
@@ -32,15 +36,15 @@ def explain(
     lines = [head]
     for name, target in decision.targets.items():
         op = snapshot.operators[name]
-        lines.append(f"  {name}: {_verdict(target)}")
+        lines.append(f"  {name}: {_verdict(target)} ({target.reason})")
         lines += _rows(_story(op, target, snapshot, measures, guarded=guarded))
     return "\n".join(lines)
 
 
 def _verdict(target: Target) -> str:
     if target.wanted == target.current:
-        return f"stays at {_replicas(target.current)} ({target.reason})"
-    return f"{target.current} -> {_replicas(target.wanted)} ({target.reason})"
+        return f"stays at {_replicas(target.current)}"
+    return f"{target.current} -> {_replicas(target.wanted)}"
 
 
 def _replicas(n: int) -> str:
@@ -56,16 +60,18 @@ def _story(
     guarded: bool,
 ) -> Iterator[tuple[str, str]]:
     yield "measured", _measured(op, snapshot, measures)
-    if target.formula:
-        yield "formula", target.why
-    policy_reason = target.reason if not target.steps else None
+    label = "formula"
+    for part in target.why.split("; ") if target.formula else ():
+        yield label, part
+        label = ""
     if target.steps or guarded:
-        yield "proposal", _replicas(target.proposal)
+        because = _sentence(target.proposal_reason) or target.proposal_reason
+        yield "proposal", f"{_replicas(target.proposal)}: {because}"
         for step in target.steps:
             yield "guard", _guard(step)
         if not target.steps:
             yield "guards", "changed nothing"
-    because = _sentence(policy_reason or target.reason)
+    because = _sentence(target.reason)
     yield "result", f"{_verdict(target)}{f': {because}' if because else ''}"
 
 
@@ -105,5 +111,8 @@ def _explain_placement(placement: Placement) -> list[str]:
     return [f"  {change} ({placement.reason})", *_rows(rows)]
 
 
-def _rows(rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> list[str]:
-    return [f"    {label:<9} {text}" for label, text in rows]
+def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:
+    return [
+        fill(f"{label:<9} {text}", WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 14)
+        for label, text in rows
+    ]

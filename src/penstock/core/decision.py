@@ -145,7 +145,9 @@ class Target:
     reason: str
     formula: str = ""
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: What each guard changed, and the policy's own reason before any did.
     steps: tuple[Step, ...] = ()
+    policy_reason: str = ""
 
     @property
     def why(self) -> str:
@@ -156,6 +158,11 @@ class Target:
     def proposal(self) -> int:
         """What the policy asked for before any guard."""
         return self.steps[0].before if self.steps else self.wanted
+
+    @property
+    def proposal_reason(self) -> str:
+        """Why the policy asked for it."""
+        return self.policy_reason or self.reason
 
     @property
     def is_kept(self) -> bool:
@@ -173,7 +180,13 @@ class Target:
         if wanted == self.wanted:
             return self
         step = Step(guard, self.wanted, wanted, reason)
-        return replace(self, wanted=wanted, reason=reason, steps=(*self.steps, step))
+        return replace(
+            self,
+            wanted=wanted,
+            reason=reason,
+            steps=(*self.steps, step),
+            policy_reason=self.proposal_reason,
+        )
 
 
 def keep(current: int, reason: Reason, formula: str = "", **numbers: Any) -> Target:
@@ -257,6 +270,7 @@ def _target_to_json(target: Target, with_numbers: bool) -> dict[str, Any]:
     }
     if target.steps:
         data["proposal"] = target.proposal
+        data["proposal_reason"] = str(target.proposal_reason)
         data["guards"] = [
             {"guard": s.guard, "before": s.before, "after": s.after, "reason": str(s.reason)}
             for s in target.steps
@@ -271,7 +285,8 @@ def _target_from_json(data: Mapping[str, Any]) -> Target:
     )
     formula, numbers = data.get("formula", ""), FrozenDict(data.get("numbers", {}))
     reason = read_reason(data["reason"])
-    return Target(data["current"], data["wanted"], reason, formula, numbers, steps)
+    policy_reason = read_reason(data.get("proposal_reason", ""))
+    return Target(data["current"], data["wanted"], reason, formula, numbers, steps, policy_reason)
 
 
 def _placement_to_json(placement: Placement, with_numbers: bool) -> dict[str, Any]:

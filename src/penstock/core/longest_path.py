@@ -5,6 +5,9 @@ heaviest of some long path exactly if the longest path through it, over operator
 are not heavier, is long; and the lightest of some short path exactly if the shortest
 path through it, over operators that may stand beside it, is short. Equal weights go to
 the operator that comes first in topological order.
+
+Almost every operator is settled by three sums that are worked out for all at once; only
+what lies between them is searched for, so that the cost grows about with the graph.
 """
 
 import math
@@ -12,7 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.core.topology import Topology
 
-Best = Callable[[float, float], float]
+Best = Callable[[Iterable[float]], float]
+Neighbours = Mapping[str, tuple[str, ...]]
 
 
 def heaviest_of_a_long_path(
@@ -25,8 +29,8 @@ def heaviest_of_a_long_path(
     {'b'}
     """
     rank = _ranks(graph, lambda name: weight[name])
-    search = _Search(graph, weight, rank, max, -math.inf)
-    return {name for name in graph.order if search.through(name) > above}
+    search = _Search(graph, weight, rank, max)
+    return {name for name in graph.order if search.finds(name, lambda total: total > above)}
 
 
 def lightest_of_a_short_path(
@@ -41,8 +45,9 @@ def lightest_of_a_short_path(
     {'c'}
     """
     rank = _ranks(graph, lambda name: -weight[name] if name in spare else -math.inf)
-    search = _Search(graph, weight, rank, min, math.inf)
-    return {name for name in graph.order if name in spare and search.through(name) < below}
+    search = _Search(graph, weight, rank, min)
+    able = [name for name in graph.order if name in spare]
+    return {name for name in able if search.finds(name, lambda total: total < below)}
 
 
 def _ranks(graph: Topology, weight: Callable[[str], float]) -> dict[str, int]:
@@ -53,57 +58,66 @@ def _ranks(graph: Topology, weight: Callable[[str], float]) -> dict[str, int]:
 
 
 class _Search:
-    """Best path sums through one operator over operators of no higher rank."""
+    """Is there a path through an operator, over operators of no higher rank, of such a sum?"""
 
     def __init__(
-        self,
-        graph: Topology,
-        weight: Mapping[str, float],
-        rank: Mapping[str, int],
-        best: Best,
-        none: float,
+        self, graph: Topology, weight: Mapping[str, float], rank: Mapping[str, int], best: Best
     ) -> None:
-        self.graph, self.weight, self.rank, self.best, self.none = graph, weight, rank, best, none
-        # the lowest rank that somebody must have on the way from a source, or to a sink
-        self.gate_in = self._gates(graph.order, graph.upstream)
-        self.gate_out = self._gates(graph.order[::-1], graph.downstream)
+        self.weight, self.rank, self.best = weight, rank, best
+        self.before = _Side(self, graph.order, graph.upstream)
+        self.after = _Side(self, graph.order[::-1], graph.downstream)
 
-    def through(self, name: str) -> float:
-        """The best sum over a source-to-sink path through `name`, or `none`."""
+    def finds(self, name: str, reaches: Callable[[float], bool]) -> bool:
+        """Whether the best such sum reaches what is asked for."""
         top = self.rank[name]
-        if self.gate_in[name] > top or self.gate_out[name] > top:
-            return self.none  # somebody outranks it on every path: most operators end here
-        before = self._one_way(name, self.graph.upstream, self.gate_in)
-        after = self._one_way(name, self.graph.downstream, self.gate_out)
-        return before + after - self.weight[name] if math.isfinite(self.weight[name]) else before
+        if self.before.gate[name] > top or self.after.gate[name] > top:
+            return False  # somebody outranks it on every path: most operators end here
+        if not reaches(self._joined(name, self.before.free, self.after.free)):
+            return False  # not even a path over anybody would do
+        if reaches(self._joined(name, self.before.gated, self.after.gated)):
+            return True  # one path that is allowed does
+        before, after = self.before.search(name), self.after.search(name)
+        return reaches(self._joined(name, {name: before}, {name: after}))
 
-    def _gates(self, order: Sequence[str], inward: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-        gates: dict[str, int] = {}
+    def _joined(self, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> float:
+        own = self.weight[name]  # counted on both sides
+        return before[name] + after[name] - own if math.isfinite(own) else own
+
+
+class _Side:
+    """One half of the paths: from the sources to an operator, or from it to the sinks."""
+
+    def __init__(self, search: _Search, order: Sequence[str], inward: Neighbours) -> None:
+        self.weight, self.rank, self.best = search.weight, search.rank, search.best
+        self.inward = inward
+        #: The lowest rank that the highest on the way can have, and the sum of such a way.
+        self.gate: dict[str, int] = {}
+        self.gated: dict[str, float] = {}
+        #: The best sum over anybody.
+        self.free: dict[str, float] = {}
         for name in order:
-            lowest = min((gates[other] for other in inward[name]), default=-1)
-            gates[name] = max(lowest, self.rank[name])
-        return gates
+            others, own = inward[name], self.weight[name]
+            lowest = min((self.gate[other] for other in others), default=-1)
+            self.gate[name] = max(lowest, self.rank[name])
+            allowed = [self.gated[other] for other in others if self.gate[other] == lowest]
+            self.gated[name] = own + self._best(allowed)
+            self.free[name] = own + self._best([self.free[other] for other in others])
 
-    def _one_way(
-        self, name: str, inward: Mapping[str, tuple[str, ...]], gates: Mapping[str, int]
-    ) -> float:
-        """The best sum from an end of the graph to `name`, visiting only what may stand there."""
+    def search(self, name: str) -> float:
+        """The best sum from the end of this side to `name`, over nobody who outranks it."""
         top = self.rank[name]
         sums: dict[str, float] = {}
         stack = [name]
         while stack:
             here = stack[-1]
-            allowed = [other for other in inward[here] if gates[other] <= top]
+            allowed = [other for other in self.inward[here] if self.gate[other] <= top]
             waiting = [other for other in allowed if other not in sums]
             if waiting:
                 stack.extend(waiting)
                 continue
             stack.pop()
-            sums[here] = self.weight[here] + self._choose(sums[other] for other in allowed)
+            sums[here] = self.weight[here] + self._best([sums[other] for other in allowed])
         return sums[name]
 
-    def _choose(self, sums: Iterable[float]) -> float:
-        chosen = None
-        for value in sums:
-            chosen = value if chosen is None else self.best(chosen, value)
-        return chosen or 0.0
+    def _best(self, sums: list[float]) -> float:
+        return self.best(sums) if sums else 0.0

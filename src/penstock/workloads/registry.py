@@ -1,0 +1,161 @@
+"""All workloads by name, and making one from a name or an expression.
+
+>>> make_workload("convergence").total_records
+7200000000
+>>> make_workload("cosine + constant(rate=5)", 10).duration_s
+600.0
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+from penstock.core.params import Params
+from penstock.errors import InputError, nearest
+from penstock.workloads import curves, levels, thesis, trace, wild
+from penstock.workloads.pattern import MINUTES, SEED, Pattern, Request
+from penstock.workloads.spikes import Spikes, with_spikes
+from penstock.workloads.text import For, Named, Scaled, Sum, Then, Tree, parse, write
+from penstock.workloads.workload import Workload
+
+#: Every named workload, in the order in which they are shown.
+PATTERNS: Mapping[str, Pattern] = {
+    pattern.name: pattern
+    for room in (thesis, levels, curves, wild, trace)
+    for pattern in room.PATTERNS
+}
+#: Two months; a longer list is a slip of the finger.
+MOST_MINUTES = 100_000
+_SPIKE_NAMES = frozenset(item.name for item in Spikes.describe())
+
+
+def make_workload(
+    name: str,
+    minutes: int | None = None,
+    seed: int = SEED,
+    given: Mapping[str, Any] | None = None,
+) -> Workload:
+    """Make a workload from a name or an expression of them (see `penstock.workloads.text`).
+
+    `given` holds parameters of a single name; in an expression they stand in parentheses
+    behind each name, as may `seed=S`. Without it every part draws from the same seed:
+    `a` is the same load alone and within `a + b`. Parts of `a then b` that do not say
+    how long they last share the time that is left.
+    """
+    tree = parse(name)
+    if given:
+        tree = _with_given(tree, given)
+    length = natural_minutes(tree) if minutes is None else minutes
+    if not 1 <= length <= MOST_MINUTES:
+        raise InputError("minutes", f"must be from 1 to {MOST_MINUTES}, got {length}")
+    return _build(tree, length, seed)
+
+
+def find_pattern(name: str) -> Pattern:
+    """Return a pattern, or an error that names the nearest one."""
+    if name not in PATTERNS:
+        raise InputError("workload", f"unknown workload {name!r}", nearest(name, PATTERNS))
+    return PATTERNS[name]
+
+
+def read_params(pattern: Pattern, given: Mapping[str, Any]) -> tuple[Params, Spikes]:
+    """Read a pattern's own parameters, and those of the spikes on top of it."""
+    own = {key: value for key, value in given.items() if key not in _SPIKE_NAMES}
+    spikes = {key: value for key, value in given.items() if key in _SPIKE_NAMES}
+    defaults = {item: getattr(pattern.spikes, item) for item in _SPIKE_NAMES}
+    try:
+        _check_names(own, pattern)
+        told = {key: value for key, value in defaults.items() if value is not None} | spikes
+        return pattern.params.parse(own), Spikes.parse(told)
+    except InputError as wrong:
+        raise wrong.under(pattern.name) from None
+
+
+def natural_minutes(tree: Tree) -> int:
+    """Return how long a workload is if nobody says."""
+    match tree:
+        case Named(name):
+            return find_pattern(name).minutes
+        case Scaled(part):
+            return natural_minutes(part)
+        case For(_, minutes):
+            return minutes
+        case Sum(parts):
+            return max(natural_minutes(part) for part in parts)
+        case Then(parts):
+            told = [part.minutes for part in parts if isinstance(part, For)]
+            return sum(told) if len(told) == len(parts) else max(MINUTES, sum(told) + len(parts))
+
+
+def _check_names(own: Mapping[str, Any], pattern: Pattern) -> None:
+    known = [item.name for item in pattern.params.describe()]
+    for key in own:
+        if key not in known:
+            raise InputError(key, "unknown parameter", nearest(key, [*known, *_SPIKE_NAMES]))
+
+
+def _with_given(tree: Tree, given: Mapping[str, Any]) -> Tree:
+    if "seed" in given:
+        raise InputError("seed", "is not a parameter", "give it on its own, such as --seed 7")
+    if not isinstance(tree, Named):
+        key = next(iter(given))
+        hint = "write parameters behind the name they are for, such as cosine(noise=0) + constant"
+        raise InputError(key, f"there is more than one workload in {write(tree)!r}", hint)
+    merged = dict(tree.given) | {key: str(value) for key, value in given.items()}
+    return Named(tree.name, tuple(merged.items()))
+
+
+def _build(tree: Tree, minutes: int, seed: int) -> Workload:
+    match tree:
+        case Named():
+            return _build_named(tree, minutes, seed)
+        case Scaled(part, factor):
+            return _build(part, minutes, seed) * factor
+        case For(part, own):
+            if own > minutes:
+                raise InputError("workload", f"{write(tree)!r} does not fit into {minutes} minutes")
+            return _build(part, own, seed).between(0, minutes * 60)
+        case Sum(parts):
+            return reduce(add, (_build(part, minutes, seed) for part in parts))
+        case Then(parts):
+            shares = _shares(tree, minutes)
+            built = (_build(part, n, seed) for part, n in zip(parts, shares, strict=True))
+            return reduce(Workload.then, built).between(0, minutes * 60)
+
+
+def _build_named(named: Named, minutes: int, seed: int) -> Workload:
+    pattern = find_pattern(named.name)
+    given = dict(named.given)
+    seed = _read_seed(given.pop("seed", str(seed)), named.name)
+    params, spikes = read_params(pattern, given)
+    request = Request(minutes=minutes, seed=seed, spikes=spikes)
+    try:
+        load = pattern.build(params, request)
+    except InputError as wrong:
+        raise wrong if wrong.where else wrong.under(pattern.name) from None
+    return load if pattern.draws_spikes else with_spikes(load, spikes, seed)
+
+
+def _read_seed(text: str, name: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{name}.seed", f"must be a whole number, got {text!r}") from None
+
+
+def _shares(tree: Then, minutes: int) -> Sequence[int]:
+    """Return the minutes of each part; those that do not say share what is left, the last more."""
+    told = [part.minutes if isinstance(part, For) else 0 for part in tree.parts]
+    silent = told.count(0)
+    left = minutes - sum(told)
+    if left < silent:
+        needed = sum(told) + silent
+        problem = f"{write(tree)!r} needs {needed} minutes at least, got {minutes}"
+        raise InputError("workload", problem)
+    each = left // silent if silent else 0
+    shares = [own or each for own in told]
+    if silent:
+        last = max(index for index, own in enumerate(told) if not own)
+        shares[last] += left - each * silent
+    return shares

@@ -1,0 +1,217 @@
+"""Workloads as text: `cosine(noise=0) * 0.5 + constant for 30 then random`.
+
+    sequence = sum { "then" sum }
+    sum      = product { "+" product }
+    product  = [number "*"] part { "*" number | "for" minutes ["min"] }
+    part     = name [ "(" key=value { "," key=value } ")" ] | "(" sequence ")"
+
+`*` and `for` bind tightest, `then` least. A value with a comma, a parenthesis or a space
+in it stands in double quotes. Parsing yields a tree and knows no workload by name.
+
+>>> parse("2 * a + b then c")
+Then(parts=(Sum(parts=(Scaled(part=Named(name='a', given=()), factor=2.0), ...
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from penstock.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A workload of the registry, with parameters in their order."""
+
+    name: str
+    given: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """Every rate times a factor."""
+
+    part: "Tree"
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A part that lasts so many minutes."""
+
+    part: "Tree"
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """All at once."""
+
+    parts: tuple["Tree", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """One after the other."""
+
+    parts: tuple["Tree", ...]
+
+
+Tree = Named | Scaled | For | Sum | Then
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)(?![\w.])
+    |(?P<name>[A-Za-z_][\w-]*)
+    |(?P<sign>[+*(),=])
+    |$)""",
+    re.VERBOSE,
+)
+#: A value runs to the next comma, parenthesis or blank, or from quote to quote.
+_VALUE = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s,()"=]+))')
+_WORDS = frozenset({"then", "for", "min"})
+
+
+def parse(text: str) -> Tree:
+    """Read an expression; `InputError` says where it goes wrong."""
+    parser = _Parser(text)
+    tree = parser.sequence()
+    if parser.word:
+        parser.refuse("the end, +, *, for or then")
+    return tree
+
+
+def write(tree: Tree) -> str:
+    """Write a tree so that it is read as the same tree."""
+    match tree:
+        case Named(name, given):
+            pairs = ", ".join(f"{key}={_quoted(value)}" for key, value in given)
+            return f"{name}({pairs})" if given else name
+        case Scaled(part, factor):
+            return f"{_inner(part)} * {factor!r}"
+        case For(part, minutes):
+            return f"{_inner(part)} for {minutes}"
+        case Sum(parts):
+            return " + ".join(f"({write(p)})" if isinstance(p, Then) else write(p) for p in parts)
+        case Then(parts):
+            return " then ".join(write(part) for part in parts)
+
+
+def _inner(part: Tree) -> str:
+    return f"({write(part)})" if isinstance(part, Sum | Then) else write(part)
+
+
+def _quoted(value: str) -> str:
+    return value if re.fullmatch(r'[^\s,()"=]+', value) else f'"{value}"'
+
+
+def _joined(kind: type[Sum] | type[Then], parts: list[Tree]) -> Tree:
+    """Make one flat node: where the parentheses stood in a + (b + c) makes no difference."""
+    flat: list[Tree] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, kind) else [part])
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+class _Parser:
+    """One token ahead of what has been read."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.kind, self.word = "", ""
+        self.step()
+
+    def step(self) -> str:
+        """Move on to the next token and return the one that was there."""
+        read = self.word
+        self.start = len(self.text) - len(self.text[self.at :].lstrip())
+        found = _TOKEN.match(self.text, self.at)
+        if not found:
+            self.word = self.text[self.start]
+            self.refuse("a name, a number, +, *, ( or )")
+        self.kind, self.word, self.at = found.lastgroup or "", found[0].strip(), found.end()
+        return read
+
+    def refuse(self, expected: str) -> NoReturn:
+        seen = f"{self.word!r} at position {self.start + 1}" if self.word else "the end"
+        raise InputError(
+            "workload",
+            f"expected {expected} but found {seen} of {self.text!r}",
+            'write for example "cosine(noise=0) * 0.5 + constant for 30 then random"',
+        )
+
+    def sequence(self) -> Tree:
+        parts = [self.sum()]
+        while self.word == "then":
+            self.step()
+            parts.append(self.sum())
+        return _joined(Then, parts)
+
+    def sum(self) -> Tree:
+        parts = [self.product()]
+        while self.word == "+":
+            self.step()
+            parts.append(self.product())
+        return _joined(Sum, parts)
+
+    def product(self) -> Tree:
+        factor = None
+        if self.kind == "number":
+            factor = float(self.step())
+            if self.word != "*":
+                self.refuse("* after a number")
+            self.step()
+        tree = self.part()
+        while self.word in ("*", "for"):
+            sign = self.step()
+            if self.kind != "number":
+                self.refuse("a number")
+            tree = Scaled(tree, float(self.step())) if sign == "*" else self.lasting(tree)
+        return tree if factor is None else Scaled(tree, factor)
+
+    def lasting(self, part: Tree) -> Tree:
+        if not self.word.isdigit() or int(self.word) < 1:
+            self.refuse("whole minutes, at least 1,")
+        tree = For(part, int(self.step()))
+        if self.word == "min":
+            self.step()
+        return tree
+
+    def part(self) -> Tree:
+        if self.word == "(":
+            self.step()
+            tree = self.sequence()
+            self.close()
+            return tree
+        if self.kind != "name" or self.word in _WORDS:
+            self.refuse("the name of a workload")
+        name = self.step()
+        return Named(name, self.pairs() if self.word == "(" else ())
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        pairs = []
+        while self.word in ("(", ","):
+            self.step()
+            if self.kind != "name":
+                self.refuse("the name of a parameter")
+            key = self.step()
+            if self.word != "=":
+                self.refuse(f"= after {key}")
+            pairs.append((key, self.value()))
+        self.close()
+        return tuple(pairs)
+
+    def value(self) -> str:
+        """Read the raw text behind =, where a sign means nothing."""
+        found = _VALUE.match(self.text, self.at)
+        if not found:
+            self.step()
+            self.refuse("a value")
+        self.at = found.end()
+        self.step()
+        return str(found[found.lastgroup or 0])
+
+    def close(self) -> None:
+        if self.word != ")":
+            self.refuse(")")
+        self.step()
