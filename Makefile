@@ -27,9 +27,10 @@ lint: setup      ## ruff, mypy --strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 6
 
-unit: setup      ## unit tests, doctests and README examples, with coverage
-	@$(BIN)/pytest --cov --cov-report= --durations=5
-	@$(BIN)/coverage report --include='*/penstock/core/*' --fail-under=95 --skip-covered
+unit: setup      ## unit tests, doctests and README examples; core's with coverage
+	@$(BIN)/pytest tests/core src/penstock/core --cov --cov-report=
+	@$(BIN)/coverage report --fail-under=95 --skip-covered
+	@$(BIN)/pytest -n auto --ignore=tests/core --ignore=src/penstock/core --durations=5
 
 test: lint unit  ## everything that CI runs
 

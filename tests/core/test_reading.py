@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.reading import MEASURES, SHARES, parse_snapshot, snapshot_to_json
@@ -46,6 +46,7 @@ def snapshots(draw: st.DrawFn) -> dict[str, Any]:
     return data
 
 
+@settings(max_examples=50)
 @given(snapshots())
 def test_what_is_written_reads_the_same(data: dict[str, Any]) -> None:
     snapshot = parse_snapshot(data)
