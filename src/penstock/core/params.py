@@ -26,6 +26,8 @@ from penstock.errors import InputError, nearest
 PerOperator = Mapping[str, float]
 
 NOTHING: PerOperator = FrozenDict()
+#: Words that switch an optional parameter off.
+OFF = ("none", "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,15 @@ class Params:
     def parse(cls, given: Mapping[str, Any], what: str = "parameter") -> Self:
         """Build from text (`{"target": "0.9"}`) or from typed values such as TOML's."""
         hints = get_type_hints(cls)
-        known = [item.name for item in fields(cls)]
-        values = {}
+        known = {item.name: item for item in fields(cls)}
+        values: dict[str, Any] = {}
         for name, value in given.items():
             if name not in known:
                 hint = nearest(name, known) or f"there is no {what} to set"
                 raise InputError(name, f"unknown {what}", hint)
+            if known[name].default is None and str(value).lower() in OFF:
+                values[name] = None
+                continue
             try:
                 values[name] = _read(value, _type_name(hints[name]))
             except ValueError as wrong:

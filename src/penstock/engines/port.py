@@ -54,6 +54,12 @@ class Status:
     executors: int | None = None
     #: End-to-end latency in seconds since the last call, by path ("source > map > sink").
     latency: Mapping[str, Histogram] = field(default_factory=FrozenDict)
+    #: Mean age of records when sources took them, since the last call; None if none was taken.
+    age_s: float | None = None
+    #: Seconds since the run began during which nothing was processed because of a change.
+    pause_s: float = 0.0
+    #: Replica-seconds of each operator since the run began.
+    replica_s: Mapping[str, float] = field(default_factory=FrozenDict)
     #: Since the last call, oldest first.
     events: tuple[Event, ...] = ()
     #: Records since the run began.

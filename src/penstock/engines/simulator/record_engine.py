@@ -73,6 +73,7 @@ class RecordEngine:
             requested=FrozenDict({name: now.requested for name, now in totals.items()}),
             running=FrozenDict({name: now.running for name, now in totals.items()}),
             latency=FrozenDict(self._simulator.take_latency()),
+            replica_s=FrozenDict({name: now.replica_s for name, now in totals.items()}),
             events=events,
             offered_records=tally.offered,
             processed_records=tally.delivered + tally.filtered,

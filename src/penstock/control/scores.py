@@ -1,0 +1,143 @@
+"""What a run was worth: replicas, latency, changes, losses. Tick by tick, or from a journal."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.control.loop import Tick
+from penstock.core.histogram import Histogram
+
+
+class Scores:
+    """Adds up ticks; memory does not grow with the length of the run except for one age a tick."""
+
+    def __init__(self, objective_s: float | None = None) -> None:
+        self._objective_s = objective_s
+        self._latency = Histogram()
+        self._ages: list[float] = []
+        self._rescales = 0
+        self._by_operator: dict[str, int] = {}
+        self._most: dict[str, int] = {}
+        self._most_in_all = 0
+        self._degraded: list[float] = []
+        self._before: Tick | None = None
+
+    def add(self, tick: Tick) -> None:
+        """Count one tick."""
+        status = tick.status
+        for histogram in status.latency.values():
+            self._latency.merge(histogram)
+        if status.age_s is not None:
+            self._ages.append(status.age_s)
+        self._most_in_all = max(self._most_in_all, sum(status.running.values()))
+        for name, k in status.running.items():
+            self._most[name] = max(self._most.get(name, 0), k)
+        if tick.applied and tick.decision is not None:
+            self._rescales += 1
+            for name in tick.decision.changes:
+                self._by_operator[name] = self._by_operator.get(name, 0) + 1
+        self._degraded += self._degradation(tick)
+        self._before = tick
+
+    def _degradation(self, tick: Tick) -> list[float]:
+        before = self._before.status if self._before else None
+        offered = tick.status.offered_records - (before.offered_records if before else 0)
+        processed = tick.status.processed_records - (before.processed_records if before else 0)
+        return [abs(offered - processed) / offered] if offered else []
+
+    def result(self) -> dict[str, Any]:
+        """The figures of the run so far."""
+        if self._before is None:
+            return {}
+        last, seconds = self._before.status, self._before.at
+        total_s = sum(last.replica_s.values())
+        return {
+            "replicas": {"avg": _round(total_s / seconds), "max": self._most_in_all},
+            "latency_s": _latency(self._latency),
+            "age_s": _ages(self._ages),
+            "rescales": self._rescales,
+            "offered_records": last.offered_records,
+            "processed_records": last.processed_records,
+            "dropped_records": last.dropped_records,
+            "backlog_records": last.backlog_records,
+            "throughput_degradation": _round(_mean(self._degraded)),
+            "slo": self._slo(),
+            "replica_hours": _round(total_s / 3600),
+            "pause_s": last.pause_s,
+            "operators": {
+                name: self._operator(name, s / seconds) for name, s in last.replica_s.items()
+            },
+        }
+
+    def _slo(self) -> dict[str, Any]:
+        if self._objective_s is None:
+            return {"objective_s": None, "violated_share": None}
+        share = self._latency.share_above(self._objective_s)
+        return {"objective_s": self._objective_s, "violated_share": _round(share)}
+
+    def _operator(self, name: str, average: float) -> dict[str, Any]:
+        return {
+            "replicas": {"avg": _round(average), "max": self._most[name]},
+            "rescales": self._by_operator.get(name, 0),
+        }
+
+
+def score(ticks: Iterable[Tick], objective_s: float | None = None) -> dict[str, Any]:
+    """Return the figures of recorded ticks."""
+    scores = Scores(objective_s)
+    for tick in ticks:
+        scores.add(tick)
+    return scores.result()
+
+
+def percentile(values: Iterable[float], percent: float) -> float:
+    """Return the linear percentile, as the evaluation thesis took it.
+
+    >>> percentile([0, 10, 20, 30, 40], 95)
+    38.0
+    """
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * percent / 100
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
+
+
+def _latency(histogram: Histogram) -> dict[str, float]:
+    return {
+        "avg": _round(histogram.mean),
+        "p50": _round(histogram.percentile(50)),
+        "p95": _round(histogram.percentile(95)),
+        "p99": _round(histogram.percentile(99)),
+        "max": _round(histogram.max),
+    }
+
+
+def _ages(ages: list[float]) -> dict[str, float | None]:
+    """Age of records when sources took them, one sample a tick: the thesis' latency."""
+    if not ages:
+        return dict.fromkeys(("avg", "p50", "p95", "max"))
+    return {
+        "avg": _round(_mean(ages)),
+        "p50": _round(percentile(ages, 50)),
+        "p95": _round(percentile(ages, 95)),
+        "max": _round(max(ages)),
+    }
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def rescales_possible(duration_s: float, interval_s: float, guards: Mapping[str, Any]) -> int:
+    """How often a loop with that cool-down could have acted at most.
+
+    >>> rescales_possible(8400, 15, {"cooldown_s": 300})
+    28
+    """
+    pause_s = max(interval_s, float(guards.get("cooldown_s") or 0.0))
+    ticks = -(-pause_s // interval_s)
+    return int((duration_s / interval_s - 1) // ticks) + 1

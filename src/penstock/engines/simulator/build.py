@@ -1,0 +1,73 @@
+"""An engine from a pipeline, a profile and a load: fluid, or record by record."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from penstock.engines.port import Engine
+from penstock.engines.simulator.fluid_engine import STEP_S, FluidEngine
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Profile
+from penstock.engines.simulator.record_engine import RecordEngine
+from penstock.engines.simulator.record_model import RecordOperator, RecordPipeline, RecordRules
+from penstock.engines.simulator.records import RecordSimulator
+from penstock.engines.simulator.service import Service
+from penstock.workloads.arrivals import arrival_times
+from penstock.workloads.workload import Workload
+
+
+def build_engine(
+    pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
+) -> Engine:
+    """Make the engine that the profile asks for; the monitor is that of the policy."""
+    if profile.level == "records":
+        return _records(pipeline, profile, load, seed)
+    monitor = profile.monitor_of(policy)
+    return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
+
+
+def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, list[int]]:
+    """Whole records of each second for each source; shares add up to what the load offers."""
+    sources = [op for op in pipeline.operators if not op.upstream]
+    seconds = round(load.duration_s / STEP_S)
+    if len(sources) == 1 and sources[0].share == 1.0:
+        return {sources[0].name: load.counts(seconds * STEP_S, STEP_S).tolist()}
+    return {op.name: (load * op.share).counts(seconds * STEP_S, STEP_S).tolist() for op in sources}
+
+
+def _records(
+    pipeline: SimulatedPipeline, profile: Profile, load: Workload, seed: int
+) -> RecordEngine:
+    rescaling, queues = profile.rescaling, profile.queues
+    restart_s = rescaling.pause_s if rescaling.scope == "job" else None
+    rules = RecordRules(
+        timeout_s=queues.timeout_s,
+        interval_s=profile.loop.interval_s,
+        startup_s=rescaling.delay_s,
+        restart_s=restart_s,
+    )
+    operators = tuple(_record_operator(op, profile) for op in pipeline.operators)
+    times = {
+        op.name: _times(load * op.share, queues.arrival_scv, seed + i)
+        for i, op in enumerate(pipeline.operators)
+        if not op.upstream
+    }
+    model = RecordPipeline(operators=operators, rules=rules)
+    return RecordEngine(RecordSimulator(model, times, seed=seed))
+
+
+def _record_operator(op: SimulatedOperator, profile: Profile) -> RecordOperator:
+    return RecordOperator(
+        name=op.name,
+        upstream=op.upstream,
+        service=Service(distribution=op.distribution, mean_s=1 / op.capacity_rate, scv=op.scv),
+        replicas=op.replicas,
+        max_replicas=op.max_replicas or profile.max_replicas,
+        queue=profile.queues.queue,
+        queue_size=profile.queues.queue_size,
+        sent=op.sent,
+    )
+
+
+def _times(load: Workload, scv: float, seed: int) -> Iterator[float]:
+    blocks = arrival_times(load, scv=scv, seed=seed)
+    return chain.from_iterable(block.tolist() for block in blocks)

@@ -1,0 +1,105 @@
+"""What a simulator runs: operators with the speed of one replica, joined to a pipeline.
+
+Ready ones are TOML files beside this module, each number with where it comes from.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.core.frozen import FrozenDict
+from penstock.core.topology import Topology
+from penstock.errors import InputError, nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedOperator:
+    """One operator."""
+
+    name: str
+    upstream: tuple[str, ...] = ()
+    #: Records/s that one replica takes when it is never idle.
+    capacity_rate: float
+    #: Records sent to each downstream operator for each record taken; 1 where absent.
+    sent: Mapping[str, float] = field(default_factory=FrozenDict)
+    replicas: int = 1
+    max_replicas: int | None = None
+    #: State that has to move when parallelism changes, in megabytes.
+    state_mb: float = 0.0
+    #: Native stateful operators of Spark stop for a change even where others do not.
+    native: bool = False
+    #: How service times vary, where records are followed one by one.
+    distribution: str = "exponential"
+    scv: float | None = None
+    #: Share of the offered load that this source gets; ignored elsewhere.
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.capacity_rate < float("inf"):
+            problem = f"must be above 0 and finite, got {self.capacity_rate}"
+            raise InputError(f"{self.name}.capacity_rate", problem)
+        if self.replicas < 1 or (self.max_replicas or self.replicas) < self.replicas:
+            raise InputError(f"{self.name}.replicas", f"must fit its bounds, got {self.replicas}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedPipeline:
+    """Operators joined to a pipeline."""
+
+    name: str
+    operators: tuple[SimulatedOperator, ...]
+    #: What a record should at most take end to end.
+    objective_s: float | None = None
+    topology: Topology = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        graph = Topology.of({op.name: op.upstream for op in self.operators})
+        object.__setattr__(self, "topology", graph)
+        for op in self.operators:
+            for target in op.sent:
+                if target not in graph.downstream[op.name]:
+                    known = graph.downstream[op.name]
+                    problem = f"{target!r} is not downstream of {op.name!r}"
+                    raise InputError(f"{op.name}.sent", problem, nearest(target, known))
+
+    def visits(self) -> dict[str, float]:
+        """Records that reach each operator for each record offered to the pipeline."""
+        by_name = {op.name: op for op in self.operators}
+        visits: dict[str, float] = {}
+        for name in self.topology.order:
+            op = by_name[name]
+            visits[name] = op.share if not op.upstream else 0.0
+            visits[name] += sum(visits[up] * by_name[up].sent.get(name, 1.0) for up in op.upstream)
+        return visits
+
+    def starting_with(self, replicas: Mapping[str, int] | int) -> "SimulatedPipeline":
+        """The same pipeline with other replicas at the start, for all or for some by name."""
+        wanted = replicas if isinstance(replicas, Mapping) else dict.fromkeys(self.names, replicas)
+        for name in wanted:
+            if name not in self.names:
+                hint = nearest(name, self.names)
+                raise InputError(f"initial.{name}", "unknown operator", hint)
+        changed = (replace(op, replicas=wanted.get(op.name, op.replicas)) for op in self.operators)
+        return replace(self, operators=tuple(changed))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Operators in the order they were declared."""
+        return tuple(op.name for op in self.operators)
+
+    def as_one_job(self) -> "SimulatedPipeline":
+        """The pipeline as the reactive mode sees it: one number of slots for all operators.
+
+        A slot carries every operator and shares its processor between them, so one record
+        costs it the sum of what it costs each of them.
+        """
+        visits = self.visits()
+        cost_s = sum(visits[op.name] / op.capacity_rate for op in self.operators)
+        job = SimulatedOperator(
+            name="job",
+            capacity_rate=1 / cost_s,
+            replicas=max(op.replicas for op in self.operators),
+            max_replicas=None,
+            state_mb=sum(op.state_mb for op in self.operators),
+            native=any(op.native for op in self.operators),
+        )
+        return replace(self, operators=(job,))

@@ -1,0 +1,157 @@
+"""How an engine behaves, and what its monitor shows: one readable TOML file per kind of engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.core.frozen import FrozenDict
+from penstock.core.params import Params, param
+from penstock.engines.simulator.record_model import QUEUES
+from penstock.errors import InputError, nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescaling(Params):
+    """What changing the parallelism costs."""
+
+    scope: str = param(
+        "operator", "who stops for a change", choices=("nobody", "native", "operator", "job")
+    )
+    pause_s: float = param(0.0, "how long they stop", unit="s", low=0)
+    pause_s_per_gb: float = param(0.0, "how much longer for each GB of state", unit="s", low=0)
+    delay_s: float = param(0.0, "from the decision to its effect", unit="s", low=0)
+    warmup_s: float = param(0.0, "time until new replicas reach full speed", unit="s", low=0)
+    warmup_speed: float = param(1.0, "their speed at the start", low=0, above=True, high=1)
+    drops_queues: bool = param(False, "what waits between operators is lost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queues(Params):
+    """Where records wait."""
+
+    buffer_s: float | None = param(
+        None, "work that fits in front of an operator; none: unbounded", unit="s", low=0, above=True
+    )
+    retention_s: float | None = param(
+        None, "age at which the source topic drops records", unit="s", low=0, above=True
+    )
+    retention_block_s: float = param(0.0, "drops come in blocks of this long", unit="s", low=0)
+    hop_s: float = param(0.0, "latency of one operator besides waiting", unit="s", low=0)
+    batch_s: float = param(0.0, "micro-batches of this long; 0: none", unit="s", low=0)
+    queue: str = param(
+        "shared", "record level: one queue, or one a replica and how", choices=QUEUES
+    )
+    arrival_scv: float = param(1.0, "record level: 0 even, 1 Poisson, more in bursts", low=0)
+    queue_size: int | None = param(None, "record level: most that may wait", unit="records", low=0)
+    timeout_s: float | None = param(None, "record level: age at which to drop", unit="s", low=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitor(Params):
+    """What the policies see instead of the truth."""
+
+    scrape_s: float = param(5.0, "how often measures are taken", unit="s", low=0, above=True)
+    window_s: float = param(15.0, "what they are averaged over", unit="s", low=0, above=True)
+    slope_window_s: float = param(60.0, "what the lag's slope is taken over", unit="s", low=0)
+    lag_slope: str = param(
+        "regression", "how the slope is taken", choices=("regression", "gauge-rate")
+    )
+    busy_sees: float = param(1.0, "share of work that busy time sees", low=0, above=True, high=1)
+    cpu_floor: float = param(0.0, "CPU of an idle replica", low=0, high=1)
+    cpu_ceiling: float = param(1.0, "CPU of a replica that works flat out", low=0, high=1)
+    missing: float = param(0.0, "share of scrapes that fail", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop(Params):
+    """How often the policy is asked."""
+
+    interval_s: float = param(15.0, "time between two decisions", unit="s", low=0, above=True)
+    sleeps: bool = param(False, "nothing is measured during a cool-down")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One kind of engine with its monitor and the guards it was run with."""
+
+    name: str
+    summary: str
+    #: "fluid", or "records" where every record is followed.
+    level: str = "fluid"
+    rescaling: Rescaling = field(default_factory=Rescaling)
+    queues: Queues = field(default_factory=Queues)
+    monitor: Monitor = field(default_factory=Monitor)
+    #: What the monitor shows one policy in another way: each asked with queries of its own.
+    monitor_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
+    loop: Loop = field(default_factory=Loop)
+    #: Guards that belong to the set-up, and those that one policy has besides.
+    guards: Mapping[str, Any] = field(default_factory=FrozenDict)
+    guards_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
+    max_replicas: int | None = None
+
+    def monitor_of(self, policy: str) -> Monitor:
+        """The monitor as it shows things to one policy."""
+        return self.monitor.but(**self.monitor_for.get(policy, {}))
+
+    def guards_of(self, policy: str) -> dict[str, Any]:
+        """The guards of the set-up for one policy."""
+        return {**self.guards, **self.guards_for.get(policy, {})}
+
+
+_SECTIONS: dict[str, type[Params]] = {
+    "rescaling": Rescaling,
+    "queues": Queues,
+    "monitor": Monitor,
+    "loop": Loop,
+}
+_PLAIN = ("summary", "level", "max_replicas", "guards")
+
+
+def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
+    """Read a profile from parsed TOML; sections named `x.policy` hold for one policy only."""
+    known = [*_SECTIONS, *_PLAIN]
+    for key in data:
+        if key not in known:
+            raise InputError(key, "unknown section", nearest(key, known))
+    values: dict[str, Any] = {key: data[key] for key in _PLAIN if key in data}
+    guards, guards_for = _split(data.get("guards", {}))
+    monitor, monitor_for = _split(data.get("monitor", {}))
+    sections = {**data, "monitor": monitor}
+    for section, kind in _SECTIONS.items():
+        try:
+            values[section] = kind.parse(sections.get(section, {}))
+        except InputError as wrong:
+            raise wrong.under(section) from None
+    values |= {"guards": guards, "guards_for": guards_for, "monitor_for": monitor_for}
+    return Profile(name=name, **values)
+
+
+def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:
+    """Return a profile with single numbers changed, named as `section.field`."""
+    for path, value in changes.items():
+        section, _, name = path.partition(".")
+        if section not in _SECTIONS or not name:
+            hint = f"write section.field, with a section of {', '.join(_SECTIONS)}"
+            raise InputError(f"profile.{path}", "unknown", hint)
+        part = getattr(profile, section)
+        changed = part.but(**_only(type(part).parse({name: value}), name))
+        profile = replace(profile, **{section: changed})
+        if section == "monitor":  # what is set by hand holds for every policy
+            single = {who: _without(own, name) for who, own in profile.monitor_for.items()}
+            profile = replace(profile, monitor_for=single)
+    return profile
+
+
+def _only(params: Params, name: str) -> dict[str, Any]:
+    return {name: getattr(params, name)}
+
+
+def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Plain keys, and tables for single policies."""
+    plain = {key: value for key, value in section.items() if not isinstance(value, Mapping)}
+    single = {key: dict(value) for key, value in section.items() if isinstance(value, Mapping)}
+    return plain, single

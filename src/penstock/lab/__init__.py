@@ -1,0 +1,1 @@
+"""Experiments: single runs, grids of them, and what the papers claim."""

@@ -1,0 +1,127 @@
+"""One simulated run as a pure function of its spec."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.control.decider import Decider
+from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.registry import find_policy
+from penstock.control.scores import Scores, rescales_possible
+from penstock.core.frozen import FrozenDict, thaw
+from penstock.core.guards import Guards
+from penstock.engines.port import Engine
+from penstock.engines.simulator.build import build_engine
+from penstock.engines.simulator.library import load_pipeline, load_profile
+from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.profile import Profile, with_changes
+from penstock.errors import InputError
+from penstock.workloads.pattern import SEED
+from penstock.workloads.registry import make_workload
+from penstock.workloads.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """What is asked of one run. Everything that decides its outcome stands here."""
+
+    query: str = "q1"
+    workload: str = "cosine"
+    policy: str = "ds2"
+    engine: str = "flink"
+    minutes: int | None = None
+    seed: int = SEED
+    params: Mapping[str, Any] = field(default_factory=FrozenDict)
+    guards: Mapping[str, Any] = field(default_factory=FrozenDict)
+    workload_params: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: Changes of the engine's profile, such as {"monitor.busy_sees": 1.0}.
+    profile: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: Replicas at the start: a number for all operators, or by name.
+    initial: Mapping[str, int] | int | None = None
+    mode: str = "operator"
+    objective_s: float | None = None
+    interval_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Write as plain dictionaries; what is at its default is left out."""
+        data = {key: thaw(value) for key, value in asdict(self).items()}
+        return {key: value for key, value in data.items() if value not in (None, {})}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run made ready: everything loaded and checked, nothing begun."""
+
+    spec: RunSpec
+    load: Workload
+    pipeline: SimulatedPipeline
+    profile: Profile
+    decider: Decider
+    guards: Mapping[str, Any]
+    schedule: Schedule
+    objective_s: float | None
+
+    def engine(self) -> Engine:
+        """Make the engine that runs it."""
+        policy = self.decider.policy.name
+        return build_engine(self.pipeline, self.profile, self.load, policy, self.spec.seed)
+
+    def ticks(self) -> Iterator[Tick]:
+        """Run it."""
+        return run_loop(self.engine(), self.decider, self.schedule)
+
+
+def prepare(spec: RunSpec) -> Prepared:
+    """Load and check everything that a run needs; `InputError` names what is wrong."""
+    if spec.mode not in ("operator", "reactive"):
+        raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
+    profile = with_changes(load_profile(spec.engine), spec.profile)
+    pipeline = load_pipeline(spec.query)
+    if spec.initial is not None:
+        pipeline = pipeline.starting_with(spec.initial)
+    if spec.mode == "reactive":
+        pipeline = pipeline.as_one_job()
+    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    policy = find_policy(spec.policy)
+    if policy.reads != "operators":
+        raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
+    params = {**_default_params(policy.name, pipeline, load), **spec.params}
+    guards = {**profile.guards_of(policy.name), **spec.guards}
+    parsed = Guards.parse(guards, "guard")
+    interval_s = spec.interval_s or profile.loop.interval_s
+    sleep_s = (parsed.cooldown_s or 0.0) if profile.loop.sleeps else 0.0
+    return Prepared(
+        spec=spec,
+        load=load,
+        pipeline=pipeline,
+        profile=profile,
+        decider=Decider(policy, policy.params.parse(params, f"parameter of {policy.name}"), parsed),
+        guards=guards,
+        schedule=Schedule(duration_s=load.duration_s, interval_s=interval_s, sleep_s=sleep_s),
+        objective_s=spec.objective_s or pipeline.objective_s,
+    )
+
+
+def simulate(spec: RunSpec, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
+    """Run a spec and return its figures; `on_tick` sees every tick on the way."""
+    prepared = prepare(spec)
+    scores = Scores(prepared.objective_s)
+    for tick in prepared.ticks():
+        scores.add(tick)
+        if on_tick is not None:
+            on_tick(tick)
+    schedule = prepared.schedule
+    possible = rescales_possible(schedule.duration_s, schedule.interval_s, prepared.guards)
+    result = scores.result()
+    return {"spec": spec.to_json(), **result, "rescales_possible": possible}
+
+
+def _default_params(policy: str, pipeline: SimulatedPipeline, load: Workload) -> dict[str, Any]:
+    """Parameters that only the laboratory knows."""
+    if policy != "static-peak":
+        return {}
+    return {"peak_rate": {op.name: op.share * load.peak_rate for op in _sources(pipeline)}}
+
+
+def _sources(pipeline: SimulatedPipeline) -> Sequence[Any]:
+    return [op for op in pipeline.operators if not op.upstream]
