@@ -43,6 +43,7 @@ def _records(
         timeout_s=queues.timeout_s,
         interval_s=profile.loop.interval_s,
         startup_s=rescaling.delay_s,
+        pause_s=rescaling.pause_s if rescaling.scope == "operator" else 0.0,
         restart_s=restart_s,
     )
     operators = tuple(_record_operator(op, profile) for op in pipeline.operators)

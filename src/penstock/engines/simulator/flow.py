@@ -81,7 +81,8 @@ class Flow:
     def join(self, station: Station, record: Record, room: int | None = None) -> None:
         """Put a record into a queue if there is room (None: always), or on a free replica."""
         replica = station.pick(record, self.now_s)
-        free = replica.record is None and not self.stopped
+        paused = self.stopped or self.now_s < station.paused_until_s
+        free = replica.record is None and not paused
         if not free and room is not None and station.waiting >= room:
             self._drop(station, record, FULL)
             return
@@ -93,6 +94,8 @@ class Flow:
     def take(self, replica: Replica) -> None:
         """Let a free replica begin the next record that is not too old, or be idle."""
         station, queue, now_s = replica.station, replica.queue, self.now_s
+        if now_s < station.paused_until_s:
+            return
         while queue:
             record = queue.popleft()
             station.waiting -= 1

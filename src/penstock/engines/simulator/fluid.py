@@ -91,58 +91,68 @@ def step(
         flow.credit + load.replicas * capacity * load.speed * dt
         for flow, load, capacity in zip(flows, loads, network.capacity, strict=True)
     ]
-    room = _rooms(network, flows, loads, able)
+    limits = _limits(network, flows, loads, able)
     arriving = [load.offered for load in loads]
-    after: list[Flow] = []
+    after = []
     for i, flow in enumerate(flows):
-        waiting = flow.queue + arriving[i]
-        wanted = min(waiting, int(able[i]))
-        taken = wanted
-        for target, sent in network.edges[i]:
-            if room[target] < UNBOUNDED and sent > 0:
-                share = room[target] * _share(network, flows, i, target)
-                taken = min(taken, int(share / sent))
-        carried, sent_now = [], []
-        for (target, sent), carry in zip(network.edges[i], flow.carried, strict=True):
-            out = taken * sent + carry
-            whole = int(out)
-            arriving[target] += whole
-            carried.append(out - whole)
-            sent_now.append(whole)
+        queue, arrived, processed, dropped, busy_s, blocked_s, _, carried, sent = flow
+        waiting, whole = queue + arriving[i], int(able[i])
+        wanted = min(waiting, whole)
+        taken = min(wanted, limits[i])
+        if network.edges[i]:
+            carried, sent = _send(network.edges[i], flow, taken, arriving)
         full_speed = network.capacity[i] * loads[i].speed
         after.append(
             Flow(
                 waiting - taken,
-                flow.arrived + arriving[i],
-                flow.processed + taken,
-                flow.dropped,
-                flow.busy_s + (taken / full_speed if taken else 0.0),
-                flow.blocked_s + ((wanted - taken) / full_speed if wanted > taken else 0.0),
-                able[i] - int(able[i]),
-                tuple(carried),
-                tuple(a + b for a, b in zip(flow.sent, sent_now, strict=True)),
+                arrived + arriving[i],
+                processed + taken,
+                dropped,
+                busy_s + taken / full_speed if taken else busy_s,
+                blocked_s + (wanted - taken) / full_speed if wanted > taken else blocked_s,
+                able[i] - whole,
+                carried,
+                sent,
             )
         )
     return tuple(after)
 
 
-def _rooms(
+def _send(
+    edges: Sequence[tuple[int, float]], flow: Flow, taken: int, arriving: list[int]
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Put out what was taken on every edge; return the parts left over and the new totals."""
+    carried, sent = [], []
+    for (target, share), carry, before in zip(edges, flow.carried, flow.sent, strict=True):
+        out = taken * share + carry
+        whole = int(out)
+        arriving[target] += whole
+        carried.append(out - whole)
+        sent.append(before + whole)
+    return tuple(carried), tuple(sent)
+
+
+def _limits(
     network: Network, flows: Sequence[Flow], loads: Sequence[Load], able: Sequence[float]
 ) -> list[int]:
-    """What each operator can let in: its free buffer and what it will take out itself."""
-    room = [UNBOUNDED] * len(flows)
+    """What each operator may take, for the room that its downstream has.
+
+    From the sinks up: an operator can let in what fits into its free buffer and what it
+    will take out itself.
+    """
+    limits = [UNBOUNDED] * len(flows)
     if network.buffer_s is None:
-        return room
+        return limits
+    room = limits.copy()
     for i in range(len(flows) - 1, -1, -1):
-        drains = int(able[i])
         for target, sent in network.edges[i]:
-            if room[target] < UNBOUNDED and sent > 0:
+            if sent > 0:
                 share = room[target] * _share(network, flows, i, target)
-                drains = min(drains, int(share / sent))
-        size = network.room(i, loads[i].replicas)
-        if size < UNBOUNDED:
-            room[i] = max(0, size - flows[i].queue) + drains
-    return room
+                limits[i] = min(limits[i], int(share / sent))
+        if network.feeders[i]:
+            free = network.room(i, loads[i].replicas) - flows[i].queue
+            room[i] = max(0, free) + min(int(able[i]), limits[i])
+    return limits
 
 
 def _share(network: Network, flows: Sequence[Flow], feeder: int, target: int) -> float:

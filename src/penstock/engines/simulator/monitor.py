@@ -98,7 +98,8 @@ class Monitored:
             "output_rate": sum(sent) if sent else processed / seconds,
             "sent": FrozenDict(zip(names, sent, strict=True)),
             "busy": busy * monitor.busy_sees,
-            "idle": max(0.0, 1 - busy - blocked),
+            # the three shares add up to one, so that work which busy time misses looks idle
+            "idle": max(0.0, 1 - busy * monitor.busy_sees - blocked),
             "backpressured": blocked,
             "cpu": monitor.cpu_floor + (monitor.cpu_ceiling - monitor.cpu_floor) * busy,
             "queue": float(now.queue),

@@ -68,6 +68,9 @@ class RecordRules(Params):
         30.0, "how often load balancing counts anew (td)", unit="s", low=0, above=True
     )
     startup_s: float = param(0.0, "from asking for a replica to having it", unit="s", low=0)
+    pause_s: float = param(
+        0.0, "an operator whose replicas change begins nothing that long", unit="s", low=0
+    )
     restart_s: float | None = param(
         None, "each change drops all queues and stops everything that long", unit="s", low=0
     )

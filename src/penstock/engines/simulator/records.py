@@ -85,7 +85,8 @@ class RecordSimulator:
         """Ask for numbers of replicas, all by one change.
 
         Without `restart_s` replicas come after `startup_s` and go at once, after their
-        present record; what waited for them alone is dealt to the others. With `restart_s`
+        present record; what waited for them alone is dealt to the others. With `pause_s`
+        an operator that changes begins nothing for that long and loses nothing. With `restart_s`
         everything that waits or is in service is dropped, and nothing runs for that long.
         """
         for name, wanted in replicas.items():
@@ -156,6 +157,8 @@ class RecordSimulator:
 
     def _resize(self, station: Station) -> None:
         """Move towards the requested replicas of one operator from a pool, losing nothing."""
+        if self.pipeline.rules.pause_s:
+            self._pause(station, self.now_s + self.pipeline.rules.pause_s)
         due = station.requested - station.active
         if due < 0:
             station.starting.clear()
@@ -182,6 +185,16 @@ class RecordSimulator:
         if replica.record is None:
             self._flow.take(replica)
         self._note_running(station)
+
+    def _pause(self, station: Station, until_s: float) -> None:
+        station.paused_until_s = until_s
+        station.idle.clear()  # so that what arrives meanwhile waits
+        self._flow.at(until_s, self._wake, station)
+
+    def _wake(self, station: Station) -> None:
+        for replica in station.replicas[: station.active]:
+            if replica.record is None and replica not in station.idle:
+                self._flow.take(replica)
 
     def _restart(self, pause_s: float) -> None:
         before = self._flow.dropped

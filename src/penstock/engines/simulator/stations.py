@@ -119,6 +119,7 @@ class Station:
         "next_split",
         "paid_s",
         "paid_until_s",
+        "paused_until_s",
         "replicas",
         "requested",
         "reset_s",
@@ -144,6 +145,8 @@ class Station:
         #: Replicas of a shared queue with nothing to do, the one idle for longest first.
         self.idle: deque[Replica] = deque()
         self.active = self.waiting = 0
+        #: Until then no replica begins a record.
+        self.paused_until_s = 0.0
         self.requested = model.replicas
         #: A ticket for each replica that is starting up, oldest first.
         self.starting: list[object] = []

@@ -1,0 +1,179 @@
+"""Published experiments: cells to run, what the paper claims of them, and its figures.
+
+One TOML file a paper in `experiments/`; a claim is judged by `penstock.lab.claims`.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.control.loop import Tick
+from penstock.errors import InputError, nearest
+from penstock.lab.claims import Claim, Results, Verdict, judge, parse_claim
+from penstock.lab.course import Course
+from penstock.lab.fields import FIELDS, check_field, entries, refuse_unknown
+from penstock.lab.simulation import RunSpec, prepare, simulate
+from penstock.workloads.pattern import SEED
+
+PAPERS = ("pulsar", "thesis", "predictive")
+PANELS = ("offered", "replicas", "latency", "age", "backlog")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure to be redrawn: one run of each cell over time."""
+
+    id: str
+    title: str
+    cells: tuple[str, ...]
+    panels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A paper's experiments."""
+
+    paper: str
+    title: str
+    source: str
+    cells: Mapping[str, RunSpec]
+    seeds: tuple[int, ...]
+    claims: tuple[Claim, ...]
+    figures: tuple[Figure, ...]
+
+    def specs(self, seeds: int | None = None) -> dict[str, list[RunSpec]]:
+        """Every run of every cell; fewer seeds on request."""
+        chosen = self.seeds[:seeds]
+        return {
+            cell: [replace(spec, seed=seed) for seed in chosen] for cell, spec in self.cells.items()
+        }
+
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """Judge every claim."""
+        return [judge(claim, results) for claim in self.claims]
+
+
+def experiments_folder() -> Path:
+    """Where the TOML files are: inside the installed package, or beside `src/`."""
+    package = Path(__file__).parents[1]
+    inside = package / "experiments"
+    return inside if inside.is_dir() else package.parents[1] / "experiments"
+
+
+def load_published(paper: str) -> Published:
+    """Load the experiments of a paper by name."""
+    if paper not in PAPERS:
+        raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, PAPERS))
+    path = experiments_folder() / f"{paper}.toml"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError("", "there is no such file", where=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError("", f"not TOML: {error}", where=path.name) from None
+    try:
+        return parse_published(data)
+    except InputError as error:
+        raise error.at(path.name) from None
+
+
+def parse_published(data: Mapping[str, Any]) -> Published:
+    """Read a paper's experiments from parsed TOML."""
+    known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures")
+    refuse_unknown(data, known, "")
+    base = _fields(data.get("base", {}), "base")
+    cells = {
+        name: RunSpec(**{**base, **_fields(table, f"cells.{name}")})
+        for name, table in data.get("cells", {}).items()
+    }
+    claims = tuple(parse_claim(claim, cells) for claim in data.get("claims", ()))
+    return Published(
+        paper=data["paper"],
+        title=data["title"],
+        source=data["source"],
+        cells=cells,
+        seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
+        claims=claims,
+        figures=tuple(_figure(figure, cells) for figure in data.get("figures", ())),
+    )
+
+
+def check_published(published: Published) -> None:
+    """Prepare every cell, so that a mistake is found before the first run."""
+    for name, spec in published.cells.items():
+        try:
+            prepare(spec)
+        except InputError as error:
+            raise error.under(f"cells.{name}") from None
+
+
+def simulate_and_follow(spec: RunSpec) -> dict[str, Any]:
+    """One run with its figures, and with those of its course."""
+    course = Course()
+    return simulate(spec, course.add) | {"course": course.result()}
+
+
+def follow(spec: RunSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+    """One run as curves: for each panel the points (minutes, value)."""
+    curves: dict[str, list[tuple[float, float]]] = {panel: [] for panel in measures}
+    before: list[Tick] = []
+
+    def see(tick: Tick) -> None:
+        for panel in measures:
+            value = _PANELS[panel](tick, before[-1] if before else None)
+            if value is not None:
+                curves[panel].append((tick.at / 60, value))
+        before[:] = [tick]
+
+    simulate(spec, see)
+    return curves
+
+
+def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    refuse_unknown(table, FIELDS, where)
+    for field, value in table.items():
+        check_field(field, value, f"{where}.{field}")
+    return {
+        field: entries(field, value) if isinstance(value, Mapping) else value
+        for field, value in table.items()
+    }
+
+
+def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Figure:
+    refuse_unknown(data, ("id", "title", "cells", "panels"), "figures")
+    for cell in data["cells"]:
+        if cell not in cells:
+            raise InputError(f"figures.{data['id']}", f"there is no cell {cell!r}")
+    for panel in data["panels"]:
+        if panel not in PANELS:
+            problem = f"unknown panel {panel!r}"
+            raise InputError(f"figures.{data['id']}", problem, nearest(panel, PANELS))
+    return Figure(
+        id=data["id"],
+        title=data["title"],
+        cells=tuple(data["cells"]),
+        panels=tuple(data["panels"]),
+    )
+
+
+def _offered(tick: Tick, before: Tick | None) -> float:
+    records = tick.status.offered_records - (before.status.offered_records if before else 0)
+    return records / (tick.at - (before.at if before else 0.0))
+
+
+def _latency(tick: Tick, _before: Tick | None) -> float | None:
+    counted = [h for h in tick.status.latency.values() if h.count]
+    if not counted:
+        return None
+    return sum(h.total for h in counted) / sum(h.count for h in counted)
+
+
+_PANELS: dict[str, Callable[[Tick, Tick | None], float | None]] = {
+    "offered": _offered,
+    "replicas": lambda tick, _: float(sum(tick.status.running.values())),
+    "latency": _latency,
+    "age": lambda tick, _: tick.status.age_s,
+    "backlog": lambda tick, _: float(tick.status.backlog_records),
+}
