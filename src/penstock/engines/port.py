@@ -35,7 +35,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened between two ticks: a change took effect, a drop, a restart."""
+    """Something that happened between two ticks.
+
+    Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
+    `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause).
+    """
 
     at: float
     kind: str

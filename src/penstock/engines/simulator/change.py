@@ -23,6 +23,14 @@ class Change:
         self._since = [never] * len(operators)
         self._before = [op.replicas for op in operators]
         self._resumes: float | None = None
+        #: Until when all stand still, and from when on all run at full speed.
+        self._stopped_until = self._calm_from = never
+        self._calm = [1.0] * len(operators)
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a change waits for its effect, or a pause for its end."""
+        return self._effect_s is not None or self._resumes is not None
 
     def who_pauses(self) -> frozenset[str]:
         """Operators that stop when their parallelism changes."""
@@ -56,16 +64,21 @@ class Change:
         for i in changed:
             self._before[i], self.running[i] = self.running[i], self.requested[i]
             self._since[i] = max(now_s, self._paused_until[i])
-            numbers = {"before": self._before[i], "after": self.running[i]}
+            numbers = {"replicas": self.running[i], "before": self._before[i]}
             name = self._operators[i].name
-            yield Event(at=now_s, kind="change", operator=name, numbers=FrozenDict(numbers))
+            yield Event(at=now_s, kind="running", operator=name, numbers=FrozenDict(numbers))
+        self._stopped_until = min(self._paused_until)
+        # a hair later than they are, for the noise of adding times up
+        self._calm_from = max(*self._paused_until, max(self._since) + self._rules.warmup_s) + 1e-6
 
     def stops_all(self, now_s: float) -> bool:
         """Whether the whole pipeline stands still."""
-        return all(now_s < until - 1e-9 for until in self._paused_until)
+        return now_s < self._stopped_until - 1e-9
 
     def speeds(self, now_s: float) -> list[float]:
         """How fast each operator's replicas are: 1 at full speed, 0 while paused."""
+        if now_s > self._calm_from:
+            return self._calm
         return [self._speed(i, now_s) for i in range(len(self.running))]
 
     def _speed(self, i: int, now_s: float) -> float:

@@ -115,35 +115,41 @@ class FluidEngine:
         return own if own is not None else self._profile.max_replicas
 
     def _step(self) -> None:
-        now_s = self.now_s
-        for event in self._change.advance(now_s):
-            self._events.append(event)
-            if event.kind == "change" and self._profile.rescaling.drops_queues:
-                self._drop_queues(now_s)
-        speeds = self._change.speeds(now_s)
+        now_s, change = self.now_s, self._change
+        if change.is_pending:
+            self._carry_out(now_s)
+        running, topics = change.running, self._topics
         loads = [
-            Load(self._topics[i].offered_in(self._steps) if i in self._topics else 0, k, speed)
-            for i, (k, speed) in enumerate(zip(self._change.running, speeds, strict=True))
+            Load(topics[i].offered_in(self._steps) if i in topics else 0, k, speed)
+            for i, (k, speed) in enumerate(zip(running, change.speeds(now_s), strict=True))
         ]
         before, self._flows = self._flows, step(self._network, self._flows, loads, STEP_S)
         self._steps += 1
         self._expire()
-        for i, k in enumerate(self._change.running):
+        for i, k in enumerate(running):
             self._replica_s[i] += k * STEP_S
-        for i, topic in self._topics.items():
+        for i, topic in topics.items():
             taken = topic.take(self._flows[i].processed - before[i].processed, self.now_s)
             self._delays.count(i, taken, before, self._flows, STEP_S)
-        self._scrape(paused=self._change.stops_all(now_s))
+        self._scrape(paused=change.stops_all(now_s))
+
+    def _carry_out(self, now_s: float) -> None:
+        for event in self._change.advance(now_s):
+            self._events.append(event)
+            if event.kind == "running" and self._profile.rescaling.drops_queues:
+                self._drop_queues(now_s)
 
     def _scrape(self, *, paused: bool) -> None:
-        scrape = Scrape(self.now_s, self._flows, tuple(self._replica_s))
         if paused:
             self._pause_s += STEP_S
         elif self._was_paused:
-            self._monitored.forget(scrape)
-        else:
-            self._monitored.scrape(scrape)
+            self._monitored.forget(self._measure())
+        elif self._monitored.is_due(self.now_s):
+            self._monitored.scrape(self._measure())
         self._was_paused = paused
+
+    def _measure(self) -> Scrape:
+        return Scrape(self.now_s, self._flows, tuple(self._replica_s))
 
     def _expire(self) -> None:
         flows = list(self._flows)

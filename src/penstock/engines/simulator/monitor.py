@@ -32,10 +32,12 @@ class Monitored:
         self._queues: deque[tuple[float, tuple[int, ...]]] = deque()
         self._next_s = monitor.scrape_s
 
+    def is_due(self, now_s: float) -> bool:
+        """Whether it is time for a scrape."""
+        return now_s >= self._next_s - 1e-9
+
     def scrape(self, now: Scrape) -> None:
-        """Take a scrape if it is time for one; some fail."""
-        if now.at < self._next_s - 1e-9:
-            return
+        """Take a scrape; some fail."""
         self._next_s += self._monitor.scrape_s
         if self._monitor.missing and self._draw.random() < self._monitor.missing:
             return

@@ -75,7 +75,7 @@ class Profile:
     """One kind of engine with its monitor and the guards it was run with."""
 
     name: str
-    summary: str
+    summary: str = ""
     #: "fluid", or "records" where every record is followed.
     level: str = "fluid"
     rescaling: Rescaling = field(default_factory=Rescaling)

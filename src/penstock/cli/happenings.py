@@ -1,0 +1,105 @@
+"""What happened between decisions, in words: what followed a change, and why there was none."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from penstock.cli.charts import clock, table
+from penstock.control.loop import Tick
+from penstock.core.decision import Reason, Target
+from penstock.core.numbers import pretty
+from penstock.engines.port import Event
+
+_ASLEEP = "the loop slept through its cool-down"
+
+
+def because(target: Target) -> str:
+    """Why an operator gets another number: the policy's reason, and what guards made of it.
+
+    >>> because(Target(5, 3, Reason.RATE_BELOW_CAPACITY))
+    'rate-below-capacity: fewer replicas would carry what comes in'
+    >>> because(Target(5, 3, Reason.RATE_BELOW_CAPACITY).guarded("step", 4, Reason.STEP_LIMITED))
+    '3 by rate-below-capacity, 4 by step'
+    """
+    if target.steps:
+        parts = [f"{target.proposal} by {target.proposal_reason}"]
+        return ", ".join(parts + [f"{step.after} by {step.guard}" for step in target.steps])
+    reason = target.reason
+    return f"{reason}: {reason.sentence}" if isinstance(reason, Reason) else reason
+
+
+def silence(tick: Tick) -> str:
+    """Why a tick has no decision."""
+    return tick.error or _ASLEEP
+
+
+def what_followed(ticks: Sequence[Tick], operator: str | None) -> Iterator[str]:
+    """What the engine told after a change, in the order of time; drops are added up."""
+    events = [event for tick in ticks for event in tick.status.events]
+    told = [event for event in events if operator in (None, event.operator) or not event.operator]
+    for at, group in groupby(told, key=lambda event: event.at):
+        at_once = list(group)
+        running = [f"{e.operator} {_running(e)}" for e in at_once if _running(e) is not None]
+        if running:
+            yield f"  {clock(at)}  now running: {', '.join(running)}"
+        texts = [text for event in at_once if (text := _sentence(event))]
+        yield from (f"  {clock(at)}  {text}" for text in texts)
+    yield from _drops(told)
+
+
+def _running(event: Event) -> int | None:
+    """The replicas that an operator has from now on."""
+    return event.numbers["replicas"] if event.kind == "running" else None
+
+
+def _sentence(event: Event) -> str:
+    numbers = event.numbers
+    match event.kind:
+        case "running" | "dropped":
+            return ""
+        case "resumed":
+            return f"the pipeline goes on, {pretty(numbers['after_s'])} s after the decision"
+        case "restart":
+            return f"the pipeline restarts, which takes {pretty(numbers['pause_s'])} s"
+    rest = ", ".join(f"{name} {pretty(value)}" for name, value in numbers.items())
+    return " ".join(part for part in (event.kind, event.operator, rest) if part)
+
+
+def _drops(events: Sequence[Event]) -> Iterator[str]:
+    drops = [event for event in events if event.kind == "dropped"]
+    lost: Counter[tuple[str, str]] = Counter()
+    for event in drops:
+        for cause, records in event.numbers.items():
+            lost[event.operator, cause] += records
+    for (operator, cause), records in lost.items():
+        first = next(e.at for e in drops if e.operator == operator and cause in e.numbers)
+        yield f"  {clock(first)}  {operator} loses {pretty(records)} records ({cause})"
+
+
+def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
+    """For each operator how many ticks left it as it was, and for what reason."""
+    counts = {name: Counter(_reasons(ticks, name)) for name in operators}
+    reasons = sorted(
+        {reason for counter in counts.values() for reason in counter},
+        key=lambda reason: (-sum(counter[reason] for counter in counts.values()), reason),
+    )
+    if not reasons:
+        return
+    yield "why not at the other ticks:"
+    rows = [[f"{n:,}" for n in (counts[name][reason] for name in operators)] for reason in reasons]
+    for line, text in zip(table([operators, *rows], left=0), ["", *reasons], strict=True):
+        yield f"  {line}  {text}".rstrip()
+
+
+def _reasons(ticks: Sequence[Tick], operator: str) -> Iterator[str]:
+    for tick in ticks:
+        if tick.decision is None:
+            yield silence(tick)
+            continue
+        target = tick.decision.targets.get(operator)
+        if target is None or target.wanted != target.current:
+            continue
+        held = f", held by {target.steps[-1].guard}" if target.steps else ""
+        reason = target.proposal_reason
+        sentence = reason.sentence if isinstance(reason, Reason) and not held else ""
+        yield f"{reason}{held}{f': {sentence}' if sentence else ''}"

@@ -1,0 +1,182 @@
+"""What every engine must do behind the port, simulated or real.
+
+A check gets a maker of engines. Each engine it makes runs the same pipeline, `first` and then
+`second`, two replicas each of at most six; 100 records/s are offered, a replica takes 40, so
+that two are too few and three are enough.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from penstock.core.decision import Move
+from penstock.engines.port import Engine, Plan
+from penstock.errors import InputError, NotReadyError
+
+Make = Callable[[], Engine]
+OFFERED_RATE = 100.0
+REPLICA_RATE = 40.0
+AT_MOST = 6
+
+
+def settled(engine: Engine, replicas: dict[str, int], within_s: float = 240.0) -> None:
+    """Ask for replicas and wait until they run and can be observed."""
+    engine.apply(Plan(replicas=replicas))
+    wait_for(engine, replicas, within_s)
+
+
+def wait_for(engine: Engine, replicas: dict[str, int], within_s: float = 240.0) -> None:
+    """Wait until replicas run and can be observed."""
+    waited = 0.0
+    while waited < within_s:
+        engine.advance(5)
+        waited += 5
+        running = engine.status().running
+        if all(running[name] == k for name, k in replicas.items()) and _is_ready(engine):
+            return
+    raise AssertionError(f"{replicas} did not come about within {within_s} s")
+
+
+def _is_ready(engine: Engine) -> bool:
+    try:
+        engine.observe()
+    except NotReadyError:
+        return False
+    return True
+
+
+def check_nothing_can_be_observed_before_anything_happened(make: Make) -> None:
+    with pytest.raises(NotReadyError):
+        make().observe()
+
+
+def check_time_passes_as_the_harness_says(make: Make) -> None:
+    engine = make()
+    engine.advance(30)
+    engine.advance(15)
+    assert engine.status().at == pytest.approx(45, abs=2)
+
+
+def check_a_snapshot_shows_every_operator(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    snapshot = engine.observe()
+    assert list(snapshot.operators) == ["first", "second"]
+    assert snapshot.operators["second"].upstream == ("first",)
+    assert snapshot.offered["first"] == pytest.approx(OFFERED_RATE, rel=0.25)
+    first = snapshot.operators["first"]
+    assert first.parallelism == 2
+    assert first.max_parallelism == AT_MOST
+    assert first.input_rate == pytest.approx(2 * REPLICA_RATE, rel=0.25)
+    assert first.busy is not None
+    assert 0 < first.busy <= 1
+    assert first.queue is not None
+    assert first.queue > 0
+
+
+def check_observing_twice_changes_nothing(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    assert engine.observe() == engine.observe()
+
+
+def check_requested_and_running_are_two_numbers(make: Make) -> None:
+    engine = make()
+    engine.advance(30)
+    engine.apply(Plan(replicas={"first": 4}))
+    status = engine.status()
+    assert status.requested == {"first": 4, "second": 2}
+    wait_for(engine, {"first": 4})
+    assert engine.status().running == {"first": 4, "second": 2}
+
+
+def check_more_replicas_carry_more(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    before = engine.observe().operators["second"].input_rate
+    settled(engine, {"first": 5, "second": 5})
+    engine.advance(120)
+    after = engine.observe().operators["second"].input_rate
+    assert before is not None
+    assert after is not None
+    assert after > before * 1.1
+
+
+def check_fewer_replicas_carry_less(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    settled(engine, {"first": 1})
+    engine.advance(60)
+    rate = engine.observe().operators["first"].input_rate
+    assert rate == pytest.approx(REPLICA_RATE, rel=0.25)
+
+
+def check_no_record_is_lost_or_made(make: Make) -> None:
+    engine = make()
+    for k in (2, 4, 1, 3):
+        settled(engine, {"first": k, "second": 4})
+        status = engine.status()
+        known = status.processed_records + status.dropped_records + status.backlog_records
+        assert status.offered_records == known
+    assert status.offered_records > 0
+
+
+def check_a_plan_that_names_what_is_not_there_is_refused(make: Make) -> None:
+    engine = make()
+    engine.advance(10)
+    for plan in (
+        Plan(replicas={"fist": 2}),
+        Plan(replicas={"first": 0}),
+        Plan(replicas={"first": AT_MOST + 1}),
+    ):
+        with pytest.raises(InputError):
+            engine.apply(plan)
+    assert engine.status().requested == {"first": 2, "second": 2}
+
+
+def check_what_an_engine_cannot_do_is_refused(make: Make) -> None:
+    engine = make()
+    able = engine.capabilities
+    assert able.pauses <= {"first", "second"}
+    if not able.moves_slices:
+        with pytest.raises(InputError):
+            engine.apply(Plan(moves=(Move("s", "a", "b"),)))
+    if not able.has_executors:
+        with pytest.raises(InputError):
+            engine.apply(Plan(executors=3))
+
+
+def check_latency_is_told_once_by_path(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    latency = engine.status().latency
+    assert list(latency) == ["first > second"]
+    assert latency["first > second"].count > 0
+    assert latency["first > second"].mean > 0
+    assert engine.status().latency == {}
+
+
+def check_replica_seconds_add_up(make: Make) -> None:
+    engine = make()
+    engine.advance(60)
+    status = engine.status()
+    assert status.replica_s["first"] == pytest.approx(2 * status.at, rel=0.1)
+
+
+def check_a_change_leaves_an_event(make: Make) -> None:
+    engine = make()
+    engine.advance(30)
+    engine.status()
+    engine.apply(Plan(replicas={"first": 4}))
+    events = []
+    for _ in range(48):
+        engine.advance(5)
+        events += engine.status().events
+    assert any(event.operator == "first" and event.kind == "running" for event in events)
+
+
+CHECKS: dict[str, Callable[[Make], None]] = {
+    name.removeprefix("check_").replace("_", " "): check
+    for name, check in list(globals().items())
+    if name.startswith("check_")
+}
