@@ -70,6 +70,8 @@ class Status:
     offered_records: int = 0
     processed_records: int = 0
     dropped_records: int = 0
+    #: Waiting or in work; where an engine cannot tell records apart behind its sources, in front
+    #: of them only, and then `processed` counts what sources have taken.
     backlog_records: int = 0
 
 

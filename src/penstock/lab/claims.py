@@ -6,6 +6,7 @@ the 95 % interval of the paired difference lies on its side. Cells closer than 1
 near tie, which counts as kept in a chain and for `>=`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,18 +40,20 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that must hold: links between cells, or a band for one cell."""
+    """One thing that must hold: links between cells, or a band for one cell or for a ratio."""
 
     measure: str
     links: tuple[Link, ...] = ()
     cell: str = ""
+    #: The band is for how many times the mean of this cell the mean of `cell` is.
+    over: str = ""
     band: tuple[float, float] | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
         """Every cell that it looks at, once."""
         named = [name for link in self.links for name in (link.left, link.right)]
-        return tuple(dict.fromkeys([*named, *([self.cell] if self.cell else [])]))
+        return tuple(dict.fromkeys([*named, *filter(None, (self.cell, self.over))]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +119,7 @@ def parse_claim(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Claim:
     return claim
 
 
-_FORMS = ("measure", "order", "rising", "falling", "number")
+_FORMS = ("measure", "order", "rising", "falling", "number", "ratio")
 
 
 def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
@@ -130,10 +133,11 @@ def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
             chain = part[form] if form == "falling" else part[form][::-1]
             links = tuple(Link(left=a, right=b, strict=False) for a, b in pairwise(chain))
             checks.append(Check(measure=name, links=links))
-    if "number" in part:
-        low, high = part["number"]["band"]
-        cell = part["number"]["cell"]
-        checks.append(Check(measure=name, cell=cell, band=(float(low), float(high))))
+    for form in ("number", "ratio"):
+        if form in part:
+            low, high = part[form]["band"]
+            cell, over = part[form]["cell"], part[form].get("over", "")
+            checks.append(Check(measure=name, cell=cell, over=over, band=(float(low), float(high))))
     return checks
 
 
@@ -167,13 +171,21 @@ def judge(claim: Claim, results: Results) -> Verdict:
 
 def _judge_check(check: Check, results: Results) -> Answer:
     if check.band is not None:
-        mean, _, _ = interval_of_mean(_values(check.measure, check.cell, results))
-        return Answer.YES if check.band[0] <= mean <= check.band[1] else Answer.NO
+        low, high = check.band
+        return Answer.YES if low <= _number(check, results) <= high else Answer.NO
     answers = [_judge_link(link, check.measure, results) for link in check.links]
     for answer in (Answer.NO, Answer.UNDECIDED):
         if answer in answers:
             return answer
     return Answer.YES
+
+
+def _number(check: Check, results: Results) -> float:
+    mean = interval_of_mean(_values(check.measure, check.cell, results)).mean
+    if not check.over:
+        return mean
+    other = interval_of_mean(_values(check.measure, check.over, results)).mean
+    return mean / other if other else math.inf
 
 
 def _judge_link(link: Link, name: str, results: Results) -> Answer:
@@ -195,7 +207,8 @@ def _values(name: str, cell: str, results: Results) -> list[float]:
 
 def _measured(check: Check, results: Results) -> str:
     shown = ", ".join(f"{cell} {_shown(check.measure, cell, results)}" for cell in check.cells)
-    return f"{check.measure}: {shown}"
+    ratio = f", ratio {cell_text(_number(check, results))}" if check.over else ""
+    return f"{check.measure}: {shown}{ratio}"
 
 
 def _shown(name: str, cell: str, results: Results) -> str:

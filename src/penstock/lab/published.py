@@ -14,6 +14,7 @@ from penstock.errors import InputError, nearest
 from penstock.lab.claims import Claim, Results, Verdict, judge, parse_claim
 from penstock.lab.course import Course
 from penstock.lab.fields import FIELDS, check_field, entries, refuse_unknown
+from penstock.lab.printed import Printed, parse_printed
 from penstock.lab.simulation import RunSpec, prepare, simulate
 from penstock.workloads.pattern import SEED
 
@@ -42,6 +43,7 @@ class Published:
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
     figures: tuple[Figure, ...]
+    printed: Printed | None = None
 
     def specs(self, seeds: int | None = None) -> dict[str, list[RunSpec]]:
         """Every run of every cell; fewer seeds on request."""
@@ -81,7 +83,7 @@ def load_published(paper: str) -> Published:
 
 def parse_published(data: Mapping[str, Any]) -> Published:
     """Read a paper's experiments from parsed TOML."""
-    known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures")
+    known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures", "printed")
     refuse_unknown(data, known, "")
     base = _fields(data.get("base", {}), "base")
     cells = {
@@ -97,6 +99,7 @@ def parse_published(data: Mapping[str, Any]) -> Published:
         seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
         claims=claims,
         figures=tuple(_figure(figure, cells) for figure in data.get("figures", ())),
+        printed=parse_printed(data["printed"], cells) if "printed" in data else None,
     )
 
 

@@ -1,0 +1,119 @@
+"""`penstock reproduce`: run the published experiments and judge every claim."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.progress import Bar
+from penstock.cli.reproducing import Chapter, Redrawn, to_html, to_markdown, to_text
+from penstock.lab.claims import Verdict
+from penstock.lab.published import (
+    PAPERS,
+    Figure,
+    Published,
+    check_published,
+    follow,
+    load_published,
+    simulate_and_follow,
+)
+from penstock.lab.runner import run_all
+from penstock.lab.simulation import RunSpec
+
+EXAMPLES = """\
+examples:
+  penstock reproduce all                     every claim of the three papers, about 10 minutes
+  penstock reproduce thesis --seeds 5        quicker, with wider intervals
+  penstock reproduce predictive --json       verdicts for machines
+  penstock reproduce all --markdown docs/reproduction.md --html reproduction.html
+
+Runs are kept in --out and not run again. The figures of the page show the first seed.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run the published experiments and judge every claim",
+        description="Run the published experiments on the simulator and judge every claim.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS))
+    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each cell (default 20)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="keep runs here")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table of all claims")
+    parser.add_argument("--html", metavar="FILE", help="write one page with the figures redrawn")
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what is asked for, then tell."""
+    papers = PAPERS if args.paper == "all" else (args.paper,)
+    published = [load_published(paper) for paper in papers]
+    for paper in published:
+        check_published(paper)
+    began = time.monotonic()
+    chapters = [_chapter(paper, args) for paper in published]
+    if args.markdown:
+        _write(args.markdown, to_markdown(chapters))
+    if args.html:
+        _write(args.html, to_html(chapters))
+    if args.json:
+        print(json.dumps([_to_json(v) for c in chapters for v in c.verdicts], indent=1))
+    else:
+        print("\n\n".join(to_text(chapter) for chapter in chapters))
+    print(f"done in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 0
+
+
+def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
+    specs = published.specs(args.seeds)
+    out = Path(args.out) / published.paper
+    with Bar(f"runs of {published.paper}") as bar:
+        results = run_all(specs, out, args.jobs, bar.show, simulate_and_follow)
+    return Chapter(
+        published=published,
+        seeds=len(next(iter(specs.values()))),
+        verdicts=tuple(published.verdicts(results)),
+        results=results,
+        figures=tuple(_redraw(figure, published, specs) for figure in published.figures)
+        if args.html
+        else (),
+    )
+
+
+def _redraw(figure: Figure, published: Published, specs: Mapping[str, list[RunSpec]]) -> Redrawn:
+    print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
+    return Redrawn(
+        figure=figure,
+        curves={cell: follow(specs[cell][0], figure.panels) for cell in figure.cells},
+        policies={cell: published.cells[cell].policy for cell in figure.cells},
+    )
+
+
+def _to_json(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "answer": str(verdict.answer),
+        "measured": verdict.measured,
+        "published": claim.published,
+        "why": claim.why,
+        "without": verdict.without,
+    }
+
+
+def _write(path: str, text: str) -> None:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    print(f"wrote {path}", file=sys.stderr)
