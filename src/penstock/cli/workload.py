@@ -2,12 +2,12 @@
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from penstock.cli.charts import chart_width, sparkline
 from penstock.cli.options import parse_pairs
 from penstock.core.numbers import pretty
 from penstock.core.params import Described
@@ -28,9 +28,6 @@ examples:
   penstock workload "constant for 30 then dns" --plot load.svg
   penstock workload trace --param file=tweets.csv --param count=value --param mean=5000
 """
-
-_BLOCKS = "▁▂▃▄▅▆▇█"
-_WIDEST = 100
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -79,19 +76,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def sparkline(rates: Sequence[float]) -> str:
-    """Draw rates as blocks, from 0 to the highest.
-
-    >>> sparkline([0, 1, 2, 3, 4, 5, 6, 7])
-    '▁▂▃▄▅▆▇█'
-    """
-    top = max(rates) or 1.0
-    return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates)
-
-
 def _report(load: Workload, title: str) -> str:
     minutes = pretty(load.duration_s / 60)
-    width = max(20, min(shutil.get_terminal_size().columns - 2, _WIDEST))
+    width = chart_width()
     line = sparkline(load.mean_rates(load.duration_s / width).tolist())
     axis = f"0{minutes + ' min':>{width - 1}}"
     return "\n".join([title, "", line, axis, "", *_figures(load, minutes)])

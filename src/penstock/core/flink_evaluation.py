@@ -1,11 +1,10 @@
 """What the Flink autoscaler makes of its metric window: demand and capacity of each operator."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.metric_window import Array, Windows, column
+from penstock.core.metric_window import Array, Measures, Windows
 from penstock.core.policy import History
 from penstock.core.topology import Topology
 
@@ -31,54 +30,53 @@ def evaluate(
 ) -> dict[str, Evaluated]:
     """Evaluate every operator, from the sources down."""
     graph, ops = history[-1].topology, history[-1].operators
-    inputs = {n: windows.mean(column(history, n, lambda op: op.input_rate)) for n in ops}
-    outputs = {n: windows.mean(column(history, n, lambda op: op.output_rate)) for n in ops}
+    measures = Measures(history, windows)
     seen: dict[str, Evaluated] = {}
     for name in graph.order:
         lag_s = target = catch_up = np.zeros(len(history))
+        inputs = measures.mean(name, "input_rate")
+        capacity = _by_busy_time(inputs, measures.mean(name, "busy"))
         if ops[name].is_source:
             # lag that is not reported counts as none
-            lag = np.nan_to_num(column(history, name, lambda op: op.queue))
-            growth = np.nan_to_num(column(history, name, lambda op: op.queue_growth))
-            target = np.maximum(0.0, inputs[name] + windows.slope(lag, growth))
+            lag, growth = measures.known(name, "queue"), measures.known(name, "queue_growth")
+            target = np.maximum(0.0, inputs + windows.slope(lag, growth))
             catch_up = lag / catch_up_s if catch_up_s else catch_up
-            lag_s = _ratio(lag, inputs[name])
+            lag_s = _ratio(lag, inputs)
+            capacity = _as_observed(name, measures, windows, capacity, observed_switch)
         for up in ops[name].upstream:
-            share = _ratio(_edge(up, name, graph, inputs, outputs), inputs[up])
+            share = _ratio(_edge(up, name, graph, measures), measures.mean(up, "input_rate"))
             target = target + seen[up].target * share
             catch_up = catch_up + seen[up].catch_up * share
-        capacity = _capacity(history, name, windows, inputs[name], observed_switch)
         seen[name] = Evaluated(target, catch_up, capacity, lag_s)
     return seen
 
 
-def _edge(
-    up: str, name: str, graph: Topology, inputs: Mapping[str, Array], outputs: Mapping[str, Array]
-) -> Array:
+def _edge(up: str, name: str, graph: Topology, measures: Measures) -> Array:
     """Records/s on one edge, as far as operators' totals tell."""
     others = [other for other in graph.upstream[name] if other != up]
     if not others:
-        return inputs[name]
+        return measures.mean(name, "input_rate")
     if all(len(graph.downstream[other]) == 1 for other in others):
-        return np.asarray(inputs[name] - np.sum([outputs[other] for other in others], axis=0))
-    return outputs[up]
+        elsewhere = np.sum([measures.mean(other, "output_rate") for other in others], axis=0)
+        return np.asarray(measures.mean(name, "input_rate") - elsewhere)
+    return measures.mean(up, "output_rate")
 
 
-def _capacity(
-    history: History, name: str, windows: Windows, inputs: Array, observed_switch: float
-) -> Array:
-    """By busy time; or as observed while there was more than enough to read, if that is less."""
-    busy = windows.mean(column(history, name, lambda op: op.busy))
+def _by_busy_time(inputs: Array, busy: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
-        by_busy = np.where(inputs == 0, np.inf, np.where(busy > 0, inputs / busy, np.nan))
-        if not history[-1].operators[name].is_source:
-            return by_busy
-        rate = column(history, name, lambda op: op.input_rate)
-        held = np.nan_to_num(column(history, name, lambda op: op.backpressured))
-        lag = np.nan_to_num(column(history, name, lambda op: op.queue))
+        return np.where(inputs == 0, np.inf, np.where(busy > 0, inputs / busy, np.nan))
+
+
+def _as_observed(
+    name: str, measures: Measures, windows: Windows, by_busy: Array, observed_switch: float
+) -> Array:
+    """What a source took while there was more than enough to read, if that is less."""
+    rate = measures[name, "input_rate"]
+    held, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
+    with np.errstate(invalid="ignore", divide="ignore"):
         saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (held < 1)
         observed = windows.mean(np.where(saturated, rate / (1 - held), np.nan))
-    trusted = (windows.count(saturated) >= 2) & (
+    trusted = (windows.sum(saturated) >= 2) & (
         ~np.isfinite(by_busy) | (by_busy > (1 + observed_switch) * observed)
     )
     return np.where(trusted, observed, by_busy)

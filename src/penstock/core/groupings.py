@@ -65,7 +65,7 @@ def load_balancing(loads: Loads, *, key: str, draw: float, cost: float) -> tuple
     (1, Loads(utilisation=(1.0, 1.0), turn=4))
     """
     utilisation = loads.utilisation
-    least = min(range(len(utilisation)), key=utilisation.__getitem__)
+    least = utilisation.index(min(utilisation))
     if utilisation[least] >= 1:
         return loads.turn % len(utilisation), Loads(utilisation, loads.turn + 1)
     grown = min(1.0, utilisation[least] + cost)

@@ -5,15 +5,13 @@ memory is recomputed from the history, so it is done for all instants in one go:
 running sums a window at each of them costs no more than one window.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
 from penstock.core.policy import History
-from penstock.core.snapshot import OperatorSnapshot
 
 Array = npt.NDArray[np.float64]
 
@@ -33,6 +31,7 @@ class Windows:
         at = np.array([snapshot.at for snapshot in history])
         stable = int(np.searchsorted(at, stable_at - 1e-9))
         first = np.maximum(np.searchsorted(at, at - window_s - 1e-9), stable)
+        first = np.minimum(first, np.arange(len(at)))
         if stable >= len(at):
             return cls(at, first, len(at))
         return cls(at, first, int(np.searchsorted(at, at[stable] + window_s - 1e-9)))
@@ -40,31 +39,46 @@ class Windows:
     def mean(self, values: Array) -> Array:
         """Mean of the known values in each window, NaN where none is known."""
         known = ~np.isnan(values)
-        sums = np.concatenate(([0.0], np.cumsum(np.where(known, values, 0.0))))
-        counts = np.concatenate(([0], np.cumsum(known)))
-        last = np.arange(1, len(values) + 1)
-        first = np.minimum(self.first, last - 1)
-        n = counts[last] - counts[first]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((sums[last] - sums[first]) / n)
+            return self.sum(np.where(known, values, 0.0)) / self.sum(known)
+
+    def sum(self, values: Array | npt.NDArray[np.bool_]) -> Array:
+        """Sum of the values in each window; of flags, how many are set."""
+        sums = np.zeros(len(values) + 1)
+        np.cumsum(values, out=sums[1:])
+        return np.asarray(sums[1:] - sums[self.first])
 
     def slope(self, values: Array, at_once: Array) -> Array:
         """Change over each window per second; `at_once` where a window is a single sample."""
-        first = np.minimum(self.first, np.arange(len(values)))
-        elapsed = self.at - self.at[first]
+        elapsed = self.at - self.at[self.first]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(elapsed > 0, (values - values[first]) / elapsed, at_once)
-
-    def count(self, flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        """How many samples of each window are flagged."""
-        sums = np.concatenate(([0], np.cumsum(flags)))
-        last = np.arange(1, len(flags) + 1)
-        return np.asarray(sums[last] - sums[np.minimum(self.first, last - 1)])
+            return np.where(elapsed > 0, (values - values[self.first]) / elapsed, at_once)
 
 
-def column(
-    history: History, name: str, measure: Callable[[OperatorSnapshot], float | None]
-) -> Array:
-    """One measure of one operator along the history, NaN where it is unknown."""
-    ops = (snapshot.operators[name] for snapshot in history)
-    return np.array([math.nan if (value := measure(op)) is None else value for op in ops])
+class Measures:
+    """Measures along a history, and their means over its windows; each is made once."""
+
+    def __init__(self, history: History, windows: Windows) -> None:
+        self._history, self._windows = history, windows
+        self._all: dict[tuple[str, str], Array] = {}
+        self._means: dict[tuple[str, str], Array] = {}
+
+    def __getitem__(self, key: tuple[str, str]) -> Array:
+        """One measure of one operator at every instant, NaN where it is unknown."""
+        if key not in self._all:
+            name, read = key[0], attrgetter(key[1])
+            values = [read(snapshot.operators[name]) for snapshot in self._history]
+            self._all[key] = np.array(values, dtype=np.float64)  # which makes NaN of None
+        return self._all[key]
+
+    def known(self, name: str, measure: str) -> Array:
+        """The same with 0 where it is unknown."""
+        values = self[name, measure]
+        return np.where(np.isnan(values), 0.0, values)
+
+    def mean(self, name: str, measure: str) -> Array:
+        """Its mean over the window that ends at each instant."""
+        key = name, measure
+        if key not in self._means:
+            self._means[key] = self._windows.mean(self[key])
+        return self._means[key]

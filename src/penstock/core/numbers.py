@@ -43,3 +43,14 @@ def pretty(value: object) -> str:
             return f"{value:,.0f}"
         return f"{value:.4g}"
     return f"{value:,}"
+
+
+def table_number(value: float | None) -> str:
+    """Write a figure as the evaluation thesis' tables do: below 1 three decimals, else one.
+
+    >>> [table_number(v) for v in (0.12345, 68.31, 1234.5, None)]
+    ['0.123', '68.3', '1,234.5', '-']
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:.3f}" if abs(value) < 1 else f"{value:,.1f}"

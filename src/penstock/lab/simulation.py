@@ -1,21 +1,23 @@
 """One simulated run as a pure function of its spec."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from penstock.control.decider import Decider
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.registry import find_policy
 from penstock.control.scores import Scores, rescales_possible
-from penstock.core.frozen import FrozenDict, thaw
+from penstock.core.frozen import FrozenDict, freeze, thaw
 from penstock.core.guards import Guards
 from penstock.engines.port import Engine
 from penstock.engines.simulator.build import build_engine
+from penstock.engines.simulator.fluid_engine import STEP_S
 from penstock.engines.simulator.library import load_pipeline, load_profile
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, with_changes
-from penstock.errors import InputError
+from penstock.errors import InputError, nearest
 from penstock.workloads.pattern import SEED
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
@@ -47,6 +49,15 @@ class RunSpec:
         data = {key: thaw(value) for key, value in asdict(self).items()}
         return {key: value for key, value in data.items() if value not in (None, {})}
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "RunSpec":
+        """Read what `to_json` wrote."""
+        known = [item.name for item in fields(cls)]
+        for name in data:
+            if name not in known:
+                raise InputError(name, "unknown field of a run", nearest(name, known))
+        return cls(**freeze(data))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -67,8 +78,32 @@ class Prepared:
         return build_engine(self.pipeline, self.profile, self.load, policy, self.spec.seed)
 
     def ticks(self) -> Iterator[Tick]:
-        """Run it."""
-        return run_loop(self.engine(), self.decider, self.schedule)
+        """Run it, with a decider that remembers nothing of an earlier run."""
+        decider = Decider(self.decider.policy, self.decider.params, self.decider.guards)
+        return run_loop(self.engine(), decider, self.schedule)
+
+    def header(self) -> dict[str, Any]:
+        """What a journal says first: what was asked, and what every default came to."""
+        return {
+            "spec": self.spec.to_json(),
+            "policy": self.decider.policy.name,
+            "params": thaw(asdict(self.decider.params)),
+            "guards": thaw(self.guards),
+            "duration_s": self.schedule.duration_s,
+            "interval_s": self.schedule.interval_s,
+            "objective_s": self.objective_s,
+        }
+
+    def run(self, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
+        """Run it to its end and return its figures; `on_tick` sees every tick on the way."""
+        scores = Scores(self.objective_s)
+        for tick in self.ticks():
+            scores.add(tick)
+            if on_tick is not None:
+                on_tick(tick)
+        schedule = self.schedule
+        possible = rescales_possible(schedule.duration_s, schedule.interval_s, self.guards)
+        return {"spec": self.spec.to_json(), **scores.result(), "rescales_possible": possible}
 
 
 def prepare(spec: RunSpec) -> Prepared:
@@ -88,7 +123,8 @@ def prepare(spec: RunSpec) -> Prepared:
     params = {**_default_params(policy.name, pipeline, load), **spec.params}
     guards = {**profile.guards_of(policy.name), **spec.guards}
     parsed = Guards.parse(guards, "guard")
-    interval_s = spec.interval_s or profile.loop.interval_s
+    interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
+    _check_times(interval_s, spec.objective_s, profile)
     sleep_s = (parsed.cooldown_s or 0.0) if profile.loop.sleeps else 0.0
     return Prepared(
         spec=spec,
@@ -96,7 +132,7 @@ def prepare(spec: RunSpec) -> Prepared:
         pipeline=pipeline,
         profile=profile,
         decider=Decider(policy, policy.params.parse(params, f"parameter of {policy.name}"), parsed),
-        guards=guards,
+        guards={name: value for name, value in asdict(parsed).items() if value is not None},
         schedule=Schedule(duration_s=load.duration_s, interval_s=interval_s, sleep_s=sleep_s),
         objective_s=spec.objective_s or pipeline.objective_s,
     )
@@ -104,16 +140,17 @@ def prepare(spec: RunSpec) -> Prepared:
 
 def simulate(spec: RunSpec, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
     """Run a spec and return its figures; `on_tick` sees every tick on the way."""
-    prepared = prepare(spec)
-    scores = Scores(prepared.objective_s)
-    for tick in prepared.ticks():
-        scores.add(tick)
-        if on_tick is not None:
-            on_tick(tick)
-    schedule = prepared.schedule
-    possible = rescales_possible(schedule.duration_s, schedule.interval_s, prepared.guards)
-    result = scores.result()
-    return {"spec": spec.to_json(), **result, "rescales_possible": possible}
+    return prepare(spec).run(on_tick)
+
+
+def _check_times(interval_s: float, objective_s: float | None, profile: Profile) -> None:
+    """Refuse times that no run can have."""
+    if profile.level == "fluid" and (interval_s < 1 or interval_s % STEP_S):
+        problem = f"must be whole seconds, at least 1, got {interval_s:g}"
+        raise InputError("interval", problem, "the fluid simulator goes second by second")
+    for name, value in (("interval", interval_s), ("objective", objective_s)):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(name, f"must be above 0 and finite, got {value:g}")
 
 
 def _default_params(policy: str, pipeline: SimulatedPipeline, load: Workload) -> dict[str, Any]:

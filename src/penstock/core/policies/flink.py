@@ -15,10 +15,10 @@ from penstock.core.experience import speed_up, was_ineffective
 from penstock.core.flink_evaluation import Evaluated, evaluate
 from penstock.core.frozen import FrozenDict
 from penstock.core.metric_window import Array, Windows
-from penstock.core.numbers import ceil
+from penstock.core.numbers import NOISE
 from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
 from penstock.core.policy import Applied, History, Policy
-from penstock.core.snapshot import OperatorSnapshot
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
 
 SIZE = (
@@ -76,7 +76,7 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
     seen = evaluate(
         history, windows, catch_up_s=params.catch_up_s, observed_switch=params.observed_switch
     )
-    backlog = any(np.nan_to_num(e.lag_s[-1]) > params.backlog_s for e in seen.values())
+    backlog = any(e.lag_s[-1] > params.backlog_s for e in seen.values())
     answers = {}
     for name, op in now.operators.items():
         known = not np.isnan(seen[name].capacity[-1] + seen[name].target[-1])
@@ -93,16 +93,19 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
 
 def _since_last_change(history: History, applied: Applied) -> History:
     """Drop what was measured before the pipeline last changed, however that came about."""
-    current = {name: op.parallelism for name, op in history[-1].operators.items()}
+    current = _parallelism(history[-1])
     changed_at = applied[-1].at if applied else -np.inf
     start = len(history) - 1
     while start > 0:
         past = history[start - 1]
-        then = {name: op.parallelism for name, op in past.operators.items()}
-        if then != current or past.at <= changed_at:
+        if past.at <= changed_at or _parallelism(past) != current:
             break
         start -= 1
     return history[start:]
+
+
+def _parallelism(snapshot: Snapshot) -> dict[str, int]:
+    return {name: op.parallelism for name, op in snapshot.operators.items()}
 
 
 def _needed(seen: Evaluated, utilisation: float, params: FlinkParams, *, restart: bool) -> Array:
@@ -132,10 +135,9 @@ def _answer(
     alpha = speed_up(op.name, applied, params.scalability_min) if params.scalability else 1.0
     with np.errstate(invalid="ignore"):
         scale = needed / seen.capacity / alpha
-    scale = np.clip(
-        np.nan_to_num(scale, nan=1.0), 1 - params.scale_down_max, 1 + params.scale_up_max
-    )
-    recommended = [_bounded(op, ceil(k * s), params) for s in scale[windows.full_from :]]
+    scale = np.where(np.isnan(scale), 1.0, scale)
+    scale = np.clip(scale, 1 - params.scale_down_max, 1 + params.scale_up_max)
+    recommended = _recommended(op, scale[windows.full_from :], params)
     outside = ((seen.capacity < up) | (seen.capacity > down))[windows.full_from :]
     wanted = recommended[-1]
     numbers = {
@@ -164,6 +166,13 @@ def _answer(
         return keep(k, Reason.SCALE_DOWN_DELAYED, SIZE, **numbers), False
     numbers["wanted"] = wanted = recommended[place]
     return Target(k, wanted, Reason.RATE_BELOW_CAPACITY, SIZE, numbers), bool(outside[place])
+
+
+def _recommended(op: OperatorSnapshot, scale: Array, params: FlinkParams) -> list[int]:
+    """Whole replicas for each factor; there are few different ones, so each is bounded once."""
+    wanted, places = np.unique(np.ceil(op.parallelism * scale - NOISE), return_inverse=True)
+    bounded = [_bounded(op, int(number), params) for number in wanted]
+    return [bounded[place] for place in places.tolist()]
 
 
 def _bounded(op: OperatorSnapshot, wanted: int, params: FlinkParams) -> int:

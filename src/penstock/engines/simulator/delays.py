@@ -18,10 +18,12 @@ from penstock.engines.simulator.profile import Queues
 class Delays:
     """Latency histograms by path, and the mean age at the sources, since they were last taken."""
 
-    def __init__(self, pipeline: SimulatedPipeline, network: Network, queues: Queues) -> None:
+    def __init__(
+        self, pipeline: SimulatedPipeline, network: Network, queues: Queues, step_s: float
+    ) -> None:
         number = {name: i for i, name in enumerate(network.names)}
         by_name = {op.name: op for op in pipeline.operators}
-        self._network = network
+        self._step_s = step_s
         self._hop_s = queues.hop_s + queues.batch_s
         self._service_s = [1 / capacity for capacity in network.capacity]
         #: For each source its paths: name, operators behind the source, records of one at the end.
@@ -44,7 +46,6 @@ class Delays:
         taken: Sequence[tuple[float, int]],
         before: Sequence[Flow],
         after: Sequence[Flow],
-        dt: float,
     ) -> None:
         """Count what a source has taken in one step, as (age, how many)."""
         if not taken:
@@ -54,14 +55,25 @@ class Delays:
             self._age_count += records
         for name, behind, weight in self._paths[source]:
             fixed = self._hop_s * (len(behind) + 1) + self._service_s[source]
-            fixed += sum(self._wait(i, before[i], after[i], dt) for i in behind)
-            histogram = self._latency.setdefault(name, Histogram())
+            fixed += self._wait(behind, before, after)
+            histogram = self._latency.get(name)
+            if histogram is None:
+                histogram = self._latency[name] = Histogram()
             for age, records in taken:
                 histogram.add(age + fixed, records * weight)
 
-    def _wait(self, i: int, before: Flow, after: Flow, dt: float) -> float:
-        rate = (after.processed - before.processed) / dt
-        return self._service_s[i] + (after.queue / rate if rate and after.queue else 0.0)
+    def _wait(
+        self, operators: Sequence[int], before: Sequence[Flow], after: Sequence[Flow]
+    ) -> float:
+        """Service, and what waits in front of each operator at the speed it has now."""
+        wait_s = 0.0
+        for i in operators:
+            own_s = self._service_s[i]
+            if queue := after[i].queue:
+                rate = (after[i].processed - before[i].processed) / self._step_s
+                own_s += queue / rate if rate else 0.0
+            wait_s += own_s
+        return wait_s
 
     def take(self) -> tuple[Mapping[str, Histogram], float | None]:
         """Return latency by path and the mean age at the sources, and begin anew."""

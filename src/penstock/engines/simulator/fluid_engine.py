@@ -1,6 +1,7 @@
 """The fluid model behind the engine port: time, rescaling, latency and a monitor around `step`."""
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
@@ -49,7 +50,7 @@ class FluidEngine:
         self._change = Change(profile.rescaling, self._operators)
         self._monitored = Monitored(self._network, monitor or profile.monitor, seed)
         self._replica_s = [0.0] * len(self._names)
-        self._delays = Delays(pipeline, self._network, profile.queues)
+        self._delays = Delays(pipeline, self._network, profile.queues, STEP_S)
         self._events: list[Event] = []
         self._pause_s = 0.0
         self._was_paused = False
@@ -115,23 +116,28 @@ class FluidEngine:
         return own if own is not None else self._profile.max_replicas
 
     def _step(self) -> None:
-        now_s, change = self.now_s, self._change
+        change, began_s = self._change, self.now_s
         if change.is_pending:
-            self._carry_out(now_s)
-        running, topics = change.running, self._topics
-        loads = [
-            Load(topics[i].offered_in(self._steps) if i in topics else 0, k, speed)
-            for i, (k, speed) in enumerate(zip(running, change.speeds(now_s), strict=True))
-        ]
-        before, self._flows = self._flows, step(self._network, self._flows, loads, STEP_S)
+            self._carry_out(began_s)
+        before = self._flows
+        self._flows = step(self._network, before, self._loads(began_s), STEP_S)
         self._steps += 1
-        self._expire()
-        for i, k in enumerate(running):
+        now_s = self.now_s
+        for i, topic in self._topics.items():
+            if dropped := topic.expire(now_s):
+                self._expire(i, dropped)
+            taken = topic.take(self._flows[i].processed - before[i].processed, now_s)
+            self._delays.count(i, taken, before, self._flows)
+        for i, k in enumerate(change.running):
             self._replica_s[i] += k * STEP_S
-        for i, topic in topics.items():
-            taken = topic.take(self._flows[i].processed - before[i].processed, self.now_s)
-            self._delays.count(i, taken, before, self._flows, STEP_S)
-        self._scrape(paused=change.stops_all(now_s))
+        self._scrape(now_s, paused=change.stops_all(began_s))
+
+    def _loads(self, now_s: float) -> list[Load]:
+        change = self._change
+        loads = list(map(Load, repeat(0), change.running, change.speeds(now_s)))
+        for i, topic in self._topics.items():
+            loads[i] = Load(topic.offered_in(self._steps), *loads[i][1:])
+        return loads
 
     def _carry_out(self, now_s: float) -> None:
         for event in self._change.advance(now_s):
@@ -139,26 +145,21 @@ class FluidEngine:
             if event.kind == "running" and self._profile.rescaling.drops_queues:
                 self._drop_queues(now_s)
 
-    def _scrape(self, *, paused: bool) -> None:
+    def _scrape(self, now_s: float, *, paused: bool) -> None:
         if paused:
             self._pause_s += STEP_S
         elif self._was_paused:
-            self._monitored.forget(self._measure())
-        elif self._monitored.is_due(self.now_s):
-            self._monitored.scrape(self._measure())
+            self._monitored.forget(Scrape(now_s, self._flows, tuple(self._replica_s)))
+        elif self._monitored.is_due(now_s):
+            self._monitored.scrape(Scrape(now_s, self._flows, tuple(self._replica_s)))
         self._was_paused = paused
 
-    def _measure(self) -> Scrape:
-        return Scrape(self.now_s, self._flows, tuple(self._replica_s))
-
-    def _expire(self) -> None:
+    def _expire(self, i: int, dropped: int) -> None:
         flows = list(self._flows)
-        for i, topic in self._topics.items():
-            if dropped := topic.expire(self.now_s):
-                flow = flows[i]
-                flows[i] = flow._replace(queue=flow.queue - dropped, dropped=flow.dropped + dropped)
-                self._tell_drop(i, "retention", dropped)
-                self._flows = tuple(flows)
+        flow = flows[i]
+        flows[i] = flow._replace(queue=flow.queue - dropped, dropped=flow.dropped + dropped)
+        self._flows = tuple(flows)
+        self._tell_drop(i, "retention", dropped)
 
     def _drop_queues(self, now_s: float) -> None:
         flows = []
