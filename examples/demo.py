@@ -1,30 +1,34 @@
-"""The main job, for now on recorded snapshots: the same minute and a half, seen by four policies.
+"""The main job, for now on the simulator: a wave of load, a policy that follows it, and why.
 
-make demo
+    make demo
 """
 
 import sys
+import tempfile
 from pathlib import Path
 
 from penstock.cli.main import main
 
-RUN = str(Path(__file__).parent / "run.jsonl")
-
 
 def title(text: str) -> None:
     """Head line of a part."""
-    print(f"\n{text}\n{'=' * len(text)}", flush=True)
+    print(f"\n{text}\n{'=' * len(text)}\n", flush=True)
 
 
 def demo() -> int:
-    """Show what policies answer, and the whole story of one answer."""
-    for policy in ("ds2", "queueing", "dhalion", "hpa-cpu"):
-        title(f"What would {policy} do?")
-        if code := main(["decide", "--policy", policy, RUN]):
+    """Simulate two policies on the same load, then tell why one of them acted."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = str(Path(folder) / "run")
+        common = ["simulate", "--query", "q1", "--workload", "cosine", "--engine", "spark"]
+        common += ["--workload-param", "noise=20000", "--objective", "10"]
+        title("140 minutes of a wave of load on simulated Spark, replicas decided by DS2")
+        if code := main([*common, "--policy", "ds2", "--out", run]):
             return code
-    title("Why would ds2 with guards do that?")
-    guards = ["--guard", "overprovision=1.2", "--guard", "max_increase=3"]
-    return main(["decide", "--policy", "ds2", *guards, "--explain", RUN])
+        title("The same load with the fixed number of replicas that its peak needs")
+        if code := main([*common, "--policy", "static-peak", "--no-out"]):
+            return code
+        title("Why did DS2 do what it did in minute 40?")
+        return main(["explain", run, "--at", "2400"])
 
 
 if __name__ == "__main__":

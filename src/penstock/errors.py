@@ -29,6 +29,10 @@ class InputError(PenstockError):
         message = ": ".join(part for part in (where, field, problem) if part)
         super().__init__(f"{message}\nhint: {hint}" if hint else message)
 
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str, str]]:
+        # an exception is otherwise rebuilt from its message alone, in another process too
+        return InputError, (self.field, self.problem, self.hint, self.where)
+
     def at(self, where: str) -> "InputError":
         """Return the same error with the place where the value was read."""
         return InputError(self.field, self.problem, self.hint, where)

@@ -37,19 +37,18 @@ def what_followed(ticks: Sequence[Tick], operator: str | None) -> Iterator[str]:
     """What the engine told after a change, in the order of time; drops are added up."""
     events = [event for tick in ticks for event in tick.status.events]
     told = [event for event in events if operator in (None, event.operator) or not event.operator]
-    for at, group in groupby(told, key=lambda event: event.at):
-        at_once = list(group)
-        running = [f"{e.operator} {_running(e)}" for e in at_once if _running(e) is not None]
-        if running:
-            yield f"  {clock(at)}  now running: {', '.join(running)}"
-        texts = [text for event in at_once if (text := _sentence(event))]
-        yield from (f"  {clock(at)}  {text}" for text in texts)
-    yield from _drops(told)
+    lines = [*_running(told), *((event.at, _sentence(event)) for event in told), *_drops(told)]
+    for at, text in sorted(lines, key=lambda line: line[0]):
+        if text:
+            yield f"  {clock(at)}  {text}"
 
 
-def _running(event: Event) -> int | None:
-    """The replicas that an operator has from now on."""
-    return event.numbers["replicas"] if event.kind == "running" else None
+def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
+    """Operators that change at one instant share a line."""
+    changes = [event for event in events if event.kind == "running"]
+    for at, group in groupby(changes, key=lambda event: event.at):
+        replicas = ", ".join(f"{event.operator} {event.numbers['replicas']}" for event in group)
+        yield at, f"now running: {replicas}"
 
 
 def _sentence(event: Event) -> str:
@@ -65,15 +64,15 @@ def _sentence(event: Event) -> str:
     return " ".join(part for part in (event.kind, event.operator, rest) if part)
 
 
-def _drops(events: Sequence[Event]) -> Iterator[str]:
-    drops = [event for event in events if event.kind == "dropped"]
-    lost: Counter[tuple[str, str]] = Counter()
-    for event in drops:
-        for cause, records in event.numbers.items():
-            lost[event.operator, cause] += records
-    for (operator, cause), records in lost.items():
-        first = next(e.at for e in drops if e.operator == operator and cause in e.numbers)
-        yield f"  {clock(first)}  {operator} loses {pretty(records)} records ({cause})"
+def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
+    """Each operator's losses by cause, told when the first record was lost."""
+    lost: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for event in events:
+        for cause, records in event.numbers.items() if event.kind == "dropped" else ():
+            lost.setdefault((event.operator, cause), []).append((event.at, records))
+    for (operator, cause), drops in lost.items():
+        total = pretty(sum(records for _, records in drops))
+        yield drops[0][0], f"{operator} loses {total} records ({cause})"
 
 
 def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:

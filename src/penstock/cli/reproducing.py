@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.lab.claims import Answer, Verdict, cell_text
+from penstock.core.numbers import table_number
+from penstock.lab.claims import Answer, Verdict
 from penstock.lab.printed import means, ordered_pairs
 from penstock.lab.published import Figure, Published
 from penstock.reports.canvas import as_svg
@@ -147,7 +148,7 @@ def printed_table(chapter: Chapter) -> Table | None:
     for group, cells in printed.groups.items():
         for cell, theirs in cells.items():
             pairs = zip(means(printed, chapter.results, cell), theirs, strict=True)
-            rows.append((group, cell, *(cell_text(figure) for pair in pairs for figure in pair)))
+            rows.append((group, cell, *(table_number(figure) for pair in pairs for figure in pair)))
     return Table(columns=("table", "cell", *heads), rows=tuple(rows), words=2)
 
 

@@ -48,9 +48,13 @@ def pretty(value: object) -> str:
 def table_number(value: float | None) -> str:
     """Write a figure as the evaluation thesis' tables do: below 1 three decimals, else one.
 
-    >>> [table_number(v) for v in (0.12345, 68.31, 1234.5, None)]
-    ['0.123', '68.3', '1,234.5', '-']
+    Nothing at all is a plain 0, which a very small number is not.
+
+    >>> [table_number(v) for v in (0.12345, 68.31, 1234.5, 0.0, 0.0001, None)]
+    ['0.123', '68.3', '1,234.5', '0', '0.000', '-']
     """
     if value is None or not math.isfinite(value):
         return "-"
+    if value == 0:
+        return "0"
     return f"{value:.3f}" if abs(value) < 1 else f"{value:,.1f}"

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from penstock.core.numbers import table_number
 from penstock.errors import InputError, nearest
 from penstock.lab.measures import measure
 from penstock.lab.statistics import interval_of_mean, interval_of_paired_difference
@@ -207,19 +208,10 @@ def _values(name: str, cell: str, results: Results) -> list[float]:
 
 def _measured(check: Check, results: Results) -> str:
     shown = ", ".join(f"{cell} {_shown(check.measure, cell, results)}" for cell in check.cells)
-    ratio = f", ratio {cell_text(_number(check, results))}" if check.over else ""
+    ratio = f", ratio {table_number(_number(check, results))}" if check.over else ""
     return f"{check.measure}: {shown}{ratio}"
 
 
 def _shown(name: str, cell: str, results: Results) -> str:
     mean, low, high = interval_of_mean(_values(name, cell, results))
-    return f"{cell_text(mean)} [{cell_text(low)}, {cell_text(high)}]"
-
-
-def cell_text(value: float) -> str:
-    """Write a figure as the evaluation thesis' tables do: below 1 three decimals, else one.
-
-    >>> cell_text(0.12345), cell_text(68.31)
-    ('0.123', '68.3')
-    """
-    return f"{value:.3f}" if abs(value) < 1 else f"{value:,.1f}"
+    return f"{table_number(mean)} [{table_number(low)}, {table_number(high)}]"

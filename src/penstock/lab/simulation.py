@@ -1,7 +1,7 @@
 """One simulated run as a pure function of its spec."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -11,6 +11,7 @@ from penstock.control.registry import find_policy
 from penstock.control.scores import Scores, rescales_possible
 from penstock.core.frozen import FrozenDict, freeze, thaw
 from penstock.core.guards import Guards
+from penstock.core.numbers import ceil
 from penstock.engines.port import Engine
 from penstock.engines.simulator.build import build_engine
 from penstock.engines.simulator.fluid_engine import STEP_S
@@ -154,11 +155,15 @@ def _check_times(interval_s: float, objective_s: float | None, profile: Profile)
 
 
 def _default_params(policy: str, pipeline: SimulatedPipeline, load: Workload) -> dict[str, Any]:
-    """Parameters that only the laboratory knows."""
+    """What only the laboratory knows: the peak, and what carries it, whatever a monitor shows."""
     if policy != "static-peak":
         return {}
-    return {"peak_rate": {op.name: op.share * load.peak_rate for op in _sources(pipeline)}}
-
-
-def _sources(pipeline: SimulatedPipeline) -> Sequence[Any]:
-    return [op for op in pipeline.operators if not op.upstream]
+    sources = [op for op in pipeline.operators if not op.upstream]
+    visits = pipeline.visits()
+    return {
+        "peak_rate": {op.name: op.share * load.peak_rate for op in sources},
+        "parallelism": {
+            op.name: max(1, ceil(load.peak_rate * visits[op.name] / op.capacity_rate))
+            for op in pipeline.operators
+        },
+    }

@@ -143,12 +143,14 @@ def _limits(
     limits = [UNBOUNDED] * len(flows)
     if network.buffer_s is None:
         return limits
-    room = limits.copy()
+    room: list[float] = [UNBOUNDED] * len(flows)
     for i in range(len(flows) - 1, -1, -1):
         for target, sent in network.edges[i]:
             if sent > 0:
-                share = room[target] * _share(network, flows, i, target)
-                limits[i] = min(limits[i], int(share / sent))
+                mine = room[target]
+                if len(network.feeders[target]) > 1:
+                    mine *= _share(network, flows, i, target)
+                limits[i] = min(limits[i], int(mine / sent))
         if network.feeders[i]:
             free = network.room(i, loads[i].replicas) - flows[i].queue
             room[i] = max(0, free) + min(int(able[i]), limits[i])
@@ -158,8 +160,6 @@ def _limits(
 def _share(network: Network, flows: Sequence[Flow], feeder: int, target: int) -> float:
     """How much of the room in front of `target` is this feeder's: as much as it has sent so far."""
     feeders = network.feeders[target]
-    if len(feeders) == 1:
-        return 1.0
     sent = [_sent_to(network, flows, each, target) + 1 for each in feeders]
     return sent[feeders.index(feeder)] / sum(sent)
 

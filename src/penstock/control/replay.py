@@ -1,0 +1,72 @@
+"""What a policy would have answered on recorded snapshots: open loop, nothing is carried out.
+
+The pipeline did what the recorded decisions said, and its snapshots show that. So these are
+the decisions that the replayed policy and its guards find carried out in their past; what it
+answers itself changes nothing. The policy that ran therefore gives its own answers again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.control.decider import Decider
+from penstock.control.loop import Tick
+from penstock.core.decision import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One recorded snapshot: what was decided then, and what another policy answers."""
+
+    at: float
+    recorded: Decision
+    other: Decision
+
+    @property
+    def same(self) -> bool:
+        """Whether both want the same of every operator."""
+        return wanted(self.recorded) == wanted(self.other)
+
+
+def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[Answer]:
+    """Ask a fresh decider about every recorded snapshot, in their order."""
+    for tick in ticks:
+        if tick.snapshot is None or tick.decision is None:
+            continue
+        yield Answer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
+        if tick.applied:
+            decider.carried_out(tick.decision)
+
+
+def wanted(decision: Decision) -> dict[str, int]:
+    """The replicas that a decision wants, by operator."""
+    return {name: target.wanted for name, target in decision.targets.items()}
+
+
+def summary(answers: Sequence[Answer]) -> dict[str, Any]:
+    """How often both answered alike, what each wanted on average, and how often a change."""
+    pairs = [(wanted(answer.recorded), wanted(answer.other)) for answer in answers]
+    names = dict.fromkeys(name for recorded, _ in pairs for name in recorded)
+    totals = [(sum(recorded.values()), sum(other.values())) for recorded, other in pairs]
+    single = {name: [(a.get(name, 0), b.get(name, 0)) for a, b in pairs] for name in names}
+    return {
+        "ticks": len(answers),
+        "same_share": _mean([recorded == other for recorded, other in pairs]),
+        "wanted": _means(totals),
+        "changes": {
+            "recorded": sum(answer.recorded.is_change for answer in answers),
+            "other": sum(answer.other.is_change for answer in answers),
+        },
+        "operators": {
+            name: {"same_share": _mean([a == b for a, b in both]), "wanted": _means(both)}
+            for name, both in single.items()
+        },
+    }
+
+
+def _means(pairs: Sequence[tuple[int, int]]) -> dict[str, float | None]:
+    return {"recorded": _mean([a for a, _ in pairs]), "other": _mean([b for _, b in pairs])}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(f"{sum(values) / len(values):.6g}") if values else None

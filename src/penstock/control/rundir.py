@@ -1,0 +1,145 @@
+"""A run is a directory: what was asked, the journal, the result. Whatever shows a run reads it.
+
+run.toml        what was asked, and the versions that carried it out; written first
+journal.jsonl   one line a tick (`control/journal.py`)
+result.json     the figures; written last, so a run without it did not finish
+"""
+
+import json
+import platform
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import __version__
+from penstock.control.journal import Journal, JournalWriter, read_journal
+from penstock.control.snapshots import parse_json
+from penstock.errors import InputError
+
+VERSION = 1
+ASKED, JOURNAL, RESULT = "run.toml", "journal.jsonl", "result.json"
+_NAME_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that was read."""
+
+    directory: Path
+    #: What was asked, as its spec was written, and the versions of "penstock" and "python".
+    spec: Mapping[str, Any]
+    versions: Mapping[str, str]
+    journal: Journal
+    #: None if the run has not finished.
+    result: Mapping[str, Any] | None
+
+
+def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
+    """Return `root/<parts>-<now>`, with a number behind it if that is taken.
+
+    >>> default_place(("./q1.toml", "cosine * 2", "ds2"), "20260131-120000", Path("runs")).name
+    'q1-cosine-2-ds2-20260131-120000'
+    """
+    plain = (part.rpartition("/")[2].removesuffix(".toml").removesuffix(".py") for part in parts)
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(plain)).strip("-.")[:_NAME_LENGTH]
+    first = place = root / f"{name}-{now}"
+    number = 1
+    while place.exists():
+        number += 1
+        place = first.with_name(f"{first.name}-{number}")
+    return place
+
+
+def begin_run(directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any]) -> JournalWriter:
+    """Make the directory, write what was asked, and open the journal."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        taken = next(directory.iterdir(), None)
+    except OSError as error:
+        problem = f"cannot be a run directory: {error.strerror}"
+        raise InputError("out", problem, where=str(directory)) from None
+    if taken is not None:
+        hint = "choose another with --out DIR, or remove it first"
+        raise InputError("out", "this directory is not empty", hint, str(directory))
+    asked = {
+        "version": VERSION,
+        "penstock": __version__,
+        "python": platform.python_version(),
+        "spec": spec,
+    }
+    (directory / ASKED).write_text("\n".join(_toml(asked)).lstrip() + "\n", encoding="utf-8")
+    return JournalWriter(directory / JOURNAL, header)
+
+
+def finish_run(directory: Path, result: Mapping[str, Any]) -> None:
+    """Write the result: whoever sees the file sees all of it."""
+    written = directory / f"{RESULT}.tmp"
+    written.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    written.replace(directory / RESULT)
+
+
+def read_run(directory: Path) -> Run:
+    """Read a run directory; `InputError` names what is missing or broken."""
+    if not (directory / ASKED).is_file():
+        problem = "is not a run directory" if directory.is_dir() else "there is no such directory"
+        hint = f"a run is a directory with {ASKED} and {JOURNAL}, as penstock simulate makes it"
+        raise InputError("", problem, hint, str(directory))
+    asked = _read_asked(directory / ASKED)
+    versions = {key: str(asked.get(key, "")) for key in ("penstock", "python")}
+    return Run(
+        directory=directory,
+        spec=asked["spec"],
+        versions=versions,
+        journal=read_journal(directory / JOURNAL),
+        result=_read_result(directory / RESULT),
+    )
+
+
+def _read_asked(path: Path) -> dict[str, Any]:
+    try:
+        asked = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError("", f"not TOML: {error}", where=str(path)) from None
+    if asked.get("version") != VERSION:
+        problem = f"cannot read version {asked.get('version')}, only {VERSION}"
+        raise InputError("version", problem, where=str(path))
+    if not isinstance(asked.get("spec"), Mapping):
+        raise InputError("spec", "missing", where=str(path))
+    return asked
+
+
+def _read_result(path: Path) -> Mapping[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        result: Mapping[str, Any] = parse_json(path.read_text(encoding="utf-8"))
+    except InputError as error:
+        raise error.at(str(path)) from None
+    return result
+
+
+def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[str]:
+    """Lines of TOML; tables stand behind the plain values, as TOML wants it."""
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
+    lines = ["", f"[{'.'.join(map(_key, path))}]"] if path and (plain or not table) else []
+    lines += [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _toml(value, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        # a string of JSON is one of TOML, but for this one character
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return repr(value) if isinstance(value, float) else json.dumps(value)

@@ -1,0 +1,75 @@
+"""What may stand in the fields of a run when people write them down."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from penstock.errors import InputError, nearest
+from penstock.lab.simulation import RunSpec
+
+#: Fields of a run, except for its seed.
+FIELDS = tuple(item.name for item in fields(RunSpec) if item.name != "seed")
+#: Fields that are tables of parameters.
+TABLES = ("params", "guards", "workload_params", "profile")
+
+
+def check_field(field: str, value: Any, where: str) -> None:
+    """Refuse a value that does not have the form of its field."""
+    words, fits = _FORMS[field]
+    if not fits(value):
+        raise InputError(where, f"must be {words}, got {value!r}")
+
+
+def refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Refuse a key that is not known, naming the nearest one that is."""
+    names = tuple(known)
+    for key in table:
+        if key not in names:
+            hint = "seeds = ... belongs into [grid]" if key == "seed" else nearest(key, names)
+            raise InputError(f"{where}.{key}" if where else key, "unknown field", hint)
+
+
+def entries(field: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table sets; changes of a profile are named `section.field`.
+
+    >>> entries("profile", {"monitor": {"busy_sees": 1.0}, "queues.hop_s": 0.1})
+    {'monitor.busy_sees': 1.0, 'queues.hop_s': 0.1}
+    """
+    if field != "profile":
+        return dict(table)
+    joined: dict[str, Any] = {}
+    for key, value in table.items():
+        inner = value.items() if isinstance(value, Mapping) else ()
+        joined |= {f"{key}.{name}": number for name, number in inner} or {key: value}
+    return joined
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < float("inf")
+
+
+def _is_initial(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and all(_is_count(number) for number in value.values())
+    return _is_count(value)
+
+
+_FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(("query", "workload", "policy", "engine", "mode"), ("a name", _is_name)),
+    **dict.fromkeys(TABLES, ("a table such as { target = 0.7 }", _is_table)),
+    **dict.fromkeys(("objective_s", "interval_s"), ("a number of seconds above 0", _is_positive)),
+    "minutes": ("a whole number of at least 1", _is_count),
+    "initial": ("a number of replicas, or a table of them by operator", _is_initial),
+}

@@ -1,0 +1,175 @@
+"""A grid of runs: each choice of every axis with each choice of the others, over paired seeds.
+
+    name = "targets"
+    [base]                      # fields of a run that hold for all
+    engine = "flink"
+    [grid]                      # axes: one choice or a list of them
+    query = ["q1", "q11"]
+    policy = ["ds2", { policy = "hpa-cpu", params = { target = [0.5, 0.7] } }]
+    seeds = 20                  # or a list of seeds
+
+A choice is a value, or a table that sets other fields with it and may carry a `label`. A list
+within such a table, or within `params`, `guards`, `workload_params` and `profile` of the grid,
+is one choice for each of its values.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from penstock.core.frozen import freeze
+from penstock.errors import InputError
+from penstock.lab.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
+from penstock.lab.fields import FIELDS, TABLES, check_field, entries, refuse_unknown
+from penstock.lab.simulation import RunSpec, prepare
+from penstock.workloads.pattern import SEED
+
+#: Two days of two cores; more is a slip of the finger.
+MOST_RUNS = 500_000
+_LONGEST_NAME = 120
+_MOST_TICKS_TRIED = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of choices, run once for each seed."""
+
+    #: Unique, and fit to name files.
+    name: str
+    #: Cells of one group meet the same loads, seed by seed.
+    group: str
+    #: What sets the cell apart within its group.
+    label: str
+    specs: tuple[RunSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """All cells of an experiment, in the order in which they were asked for."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def runs(self) -> dict[str, tuple[RunSpec, ...]]:
+        """The runs of each cell by its name."""
+        return {cell.name: cell.specs for cell in self.cells}
+
+
+def read_grid(path: Path) -> Grid:
+    """Read a grid from a TOML file; errors name the file."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError("", f"cannot be read: {error.strerror}", where=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError("", f"not TOML: {error}", where=str(path)) from None
+    try:
+        return parse_grid(data, path.stem)
+    except InputError as wrong:
+        raise wrong.at(str(path)) from None
+
+
+def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
+    """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
+    refuse_unknown(data, ("name", "base", "grid"), "")
+    for section in ("base", "grid"):
+        if not isinstance(data.get(section, {}), Mapping):
+            raise InputError(section, f"must be a table, got {data[section]!r}")
+    name = data.get("name", name)
+    if not isinstance(name, str) or not _file_name(name):
+        raise InputError("name", f"must be a text, got {name!r}")
+    base = _base(data.get("base", {}))
+    table = dict(data.get("grid", {}))
+    seeds = _seeds(table.pop("seeds", [SEED]))
+    refuse_unknown(table, (*FIELDS, "seeds"), "grid")
+    axes = {axis: list(choices_of(axis, value)) for axis, value in table.items()}
+    refuse_conflicts(axes)
+    size = math.prod(map(len, axes.values())) * len(seeds)
+    if size > MOST_RUNS:
+        raise InputError("grid", f"must be at most {MOST_RUNS} runs, got {size}")
+    cells = [_cell(axes, taken, base, seeds) for taken in product(*axes.values())]
+    _refuse_twins(cells)
+    return Grid(name=_file_name(name), cells=tuple(cells))
+
+
+def check_grid(grid: Grid, where: str = "") -> None:
+    """Make every cell ready and let its policy answer once, so that no run fails later."""
+    for cell in grid.cells:
+        try:
+            ticks = prepare(cell.specs[0]).ticks()
+            for _, tick in zip(range(_MOST_TICKS_TRIED), ticks, strict=False):
+                if tick.decision is not None:
+                    break
+        except InputError as wrong:
+            places = (where, f"cell {cell.name}", wrong.where)
+            raise wrong.at(", ".join(place for place in places if place)) from None
+
+
+def _base(table: Mapping[str, Any]) -> dict[str, Any]:
+    refuse_unknown(table, FIELDS, "base")
+    for field, value in table.items():
+        check_field(field, value, f"base.{field}")
+    return {key: entries(key, value) if key in TABLES else value for key, value in table.items()}
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return tuple(range(SEED, SEED + given))
+    whole = isinstance(given, list) and all(type(seed) is int and seed >= 0 for seed in given)
+    if not whole or not given:
+        raise InputError("grid.seeds", f"must be how many, or a list of seeds, got {given!r}")
+    if len(set(given)) < len(given):
+        raise InputError("grid.seeds", f"must be different from each other, got {given}")
+    return tuple(given)
+
+
+def _cell(
+    axes: Mapping[str, Sequence[Choice]],
+    taken: Sequence[Choice],
+    base: Mapping[str, Any],
+    seeds: Iterable[int],
+) -> Cell:
+    fields = dict(base)
+    for choice in taken:
+        for key, value in choice.changes.items():
+            fields[key] = {**fields.get(key, {}), **value} if key in TABLES else value
+    specs = tuple(RunSpec(**freeze(fields), seed=seed) for seed in seeds)
+    shown = {
+        axis: choice.words
+        for axis, choice in zip(axes, taken, strict=True)
+        if axis in ("query", "workload", "policy") or len(axes[axis]) > 1
+    }
+    for axis in ("query", "workload", "policy"):
+        shown.setdefault(axis, getattr(specs[0], axis))
+    load = [shown[axis] for axis in LOAD_AXES if axis in shown]
+    rest = sorted((axis for axis in shown if axis not in LOAD_AXES), key=lambda a: a != "policy")
+    label = [shown[axis] for axis in rest]
+    name = _file_name("-".join([*load, *label]))
+    return Cell(name=name, group=", ".join(load), label=", ".join(label), specs=specs)
+
+
+def _file_name(text: str) -> str:
+    """Keep what file names may hold everywhere.
+
+    >>> _file_name("q1-constant(rate=5) then dns-ds2")
+    'q1-constant_rate=5_then_dns-ds2'
+    """
+    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_LONGEST_NAME]
+
+
+def _refuse_twins(cells: Iterable[Cell]) -> None:
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        twin = seen.setdefault(cell.name.lower(), cell)
+        if twin is cell:
+            continue
+        if twin.specs == cell.specs:
+            raise InputError("grid", f"holds {cell.name!r} twice")
+        hint = 'give one of them a label, as in { policy = "ds2", label = "mine" }'
+        raise InputError("grid", f"has two different cells called {cell.name!r}", hint)

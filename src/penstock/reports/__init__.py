@@ -1,0 +1,1 @@
+"""Results for people: tables, pictures, one page. Knows nothing of how they came about."""

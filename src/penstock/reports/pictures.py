@@ -1,0 +1,198 @@
+"""Pictures of runs: over time, cost against latency, bars with intervals.
+
+Each function draws into a file (.svg, .png, .pdf) or, as SVG, into a text stream.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.reports.canvas import (
+    Target,
+    dress,
+    head,
+    label_points,
+    level_line,
+    new_figure,
+    save,
+    scale,
+)
+from penstock.reports.styles import PLAIN, Style, styles_of
+
+_INTERVAL = {"elinewidth": 1.2, "capsize": 2.5}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Values over minutes, in the colour of a policy if it has one; NaN leaves a gap."""
+
+    label: str
+    minutes: Sequence[float]
+    values: Sequence[float]
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One of several panels that share the time axis."""
+
+    title: str
+    #: What the vertical axis counts, such as "records/s".
+    unit: str
+    lines: tuple[Line, ...]
+    #: Each value holds until the next one.
+    steps: bool = False
+    log: bool = False
+    #: A line across, such as an objective, and its name.
+    level: float | None = None
+    level_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """A mean and its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def arms(self) -> list[list[float]]:
+        """How far the interval reaches to both sides, as matplotlib wants it."""
+        return [[max(0.0, self.mean - self.low)], [max(0.0, self.high - self.mean)]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """What a policy costs in replica hours, and the seconds that records take with it."""
+
+    label: str
+    policy: str
+    cost: Range
+    latency: Range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar of a group."""
+
+    label: str
+    policy: str
+    value: Range
+
+
+def over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
+    """Draw panels below each other over the same minutes, with one legend for all."""
+    figure = new_figure(0.9 + 1.9 * len(panels))
+    column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    styles, handles = _line_styles(panels), {}
+    for axes, panel in zip(column, panels, strict=True):
+        for line in panel.lines:
+            handles[line.label] = _draw_line(axes, panel, line, styles[line.label])
+        dress(axes, panel.title, panel.unit)
+        scale(axes, [value for line in panel.lines for value in line.values], panel.log)
+        if panel.level is not None:
+            level_line(axes, panel.level, panel.level_name)
+    minutes = [minute for panel in panels for line in panel.lines for minute in line.minutes]
+    column[-1].set_xlim(min(minutes, default=0), max(minutes, default=1))
+    column[-1].set_xlabel("minutes")
+    figure.align_ylabels(column)
+    told = _told_apart(panels)
+    head(figure, title, {label: handle for label, handle in handles.items() if label in told})
+    save(figure, target)
+
+
+def pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
+    """Draw cost against latency; the line joins those that no other one beats in both."""
+    figure = new_figure(4.8)
+    axes = figure.subplots()
+    for point, style in zip(points, styles_of([p.policy for p in points]), strict=True):
+        axes.errorbar(
+            point.cost.mean,
+            point.latency.mean,
+            xerr=point.cost.arms,
+            yerr=point.latency.arms,
+            fmt=style.mark,
+            color=style.colour,
+            markersize=8,
+            zorder=3,
+            **_INTERVAL,
+        )
+    places = [(point.cost.mean, point.latency.mean) for point in points]
+    cost, latency = zip(*_front(places), strict=True)
+    axes.plot(cost, latency, color="0.65", linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+    dress(axes, "lower left is better; the line joins what nothing beats in both", "latency (s)")
+    axes.set_xlabel("cost (replica hours)")
+    axes.margins(x=0.14, y=0.12)
+    axes.set_xlim(left=0)
+    scale(axes, [place[1] for place in places])
+    head(figure, title, {})
+    figure.draw_without_rendering()  # fixes the layout, by which labels are placed
+    label_points(axes, places, [point.label for point in points])
+    save(figure, target)
+
+
+def bars(
+    groups: Mapping[str, Sequence[Bar]], target: Target, title: str = "", unit: str = ""
+) -> None:
+    """Draw groups of bars with intervals; bars of one label look alike in every group."""
+    figure = new_figure(1.1 + 0.27 * sum(len(group) + 1 for group in groups.values()))
+    axes = figure.subplots()
+    labels = {bar.label: bar.policy for group in groups.values() for bar in group}
+    styles = dict(zip(labels, styles_of(list(labels.values())), strict=True))
+    place, middles, handles = 0.0, [], {}
+    for group in groups.values():
+        middles.append(place + (len(group) - 1) / 2)
+        for bar in group:
+            handles[bar.label] = _draw_bar(axes, bar, place, styles[bar.label])
+            place += 1
+        place += 1
+    dress(axes, "", "")
+    axes.grid(visible=False, axis="y")
+    axes.grid(axis="x", color="0.9", linewidth=0.8)
+    axes.set_yticks(middles, list(groups))
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlabel(unit)
+    head(figure, title, handles)
+    save(figure, target)
+
+
+def _draw_line(axes: Any, panel: Panel, line: Line, style: Style) -> Any:
+    look = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.5}
+    if panel.steps:
+        return axes.step(line.minutes, line.values, where="post", **look)[0]
+    if len(panel.lines) == 1 and not line.policy:
+        axes.fill_between(line.minutes, line.values, color=style.colour, alpha=0.12, linewidth=0)
+    return axes.plot(line.minutes, line.values, **look)[0]
+
+
+def _draw_bar(axes: Any, bar: Bar, place: float, style: Style) -> Any:
+    whiskers = {**_INTERVAL, "ecolor": "0.2"}
+    length, arms = bar.value.mean, bar.value.arms
+    return axes.barh(place, length, xerr=arms, height=0.84, color=style.colour, error_kw=whiskers)
+
+
+def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
+    """One style for each label, whatever panel it is in; grey for one that is alone."""
+    labels = {line.label: line.policy for panel in panels for line in panel.lines}
+    ours = [label for label, policy in labels.items() if policy]
+    styles = dict(zip(ours, styles_of([labels[label] for label in ours]), strict=True))
+    told = _told_apart(panels)
+    others = [label for label in labels if not labels[label]]
+    plain = {label: PLAIN[i % len(PLAIN)] for i, label in enumerate(o for o in others if o in told)}
+    return styles | {label: Style(plain.get(label, "#555555")) for label in others}
+
+
+def _told_apart(panels: Sequence[Panel]) -> set[str]:
+    """Labels that share a panel with others, so that the legend must name them."""
+    return {line.label for panel in panels if len(panel.lines) > 1 for line in panel.lines}
+
+
+def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep the places that no other one beats, by cost."""
+    kept: list[tuple[float, float]] = []
+    for cost, latency in sorted(places):
+        if not kept or latency < kept[-1][1]:
+            kept.append((cost, latency))
+    return kept

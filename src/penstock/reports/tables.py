@@ -1,0 +1,109 @@
+"""Tables as text, Markdown and CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from penstock.core.numbers import table_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of text under columns; numbers are aligned to the right.
+
+    The name of a column may have several lines, which a terminal shows below each other.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    #: How many of the first columns hold words.
+    words: int = 1
+    #: Said below the table.
+    notes: tuple[str, ...] = ()
+
+
+def with_interval(mean: float | None, low: float, high: float) -> str:
+    """Write a mean with its interval, or alone if there is none or it has no width.
+
+    >>> with_interval(12.34, 11.91, 12.8), with_interval(0.5, 0.5, 0.5)
+    ('12.3 [11.9, 12.8]', '0.500')
+    """
+    mean_text, low_text, high_text = map(table_number, (mean, low, high))
+    if low_text == high_text:
+        return mean_text
+    return f"{mean_text} [{low_text}, {high_text}]"
+
+
+def with_margin(mean: float | None, low: float, high: float) -> str:
+    """Write a mean with the wider half of its interval, where room is scarce.
+
+    >>> with_margin(12.34, 11.91, 12.8), with_margin(0.5, 0.5, 0.5)
+    ('12.3±0.5', '0.500')
+    """
+    if mean is None or table_number(low) == table_number(high):
+        return table_number(mean)
+    margin = f"{max(mean - low, high - mean):.{3 if abs(mean) < 1 else 1}f}"
+    return table_number(mean) + (f"±{margin}" if float(margin) else "")
+
+
+def as_text(table: Table) -> str:
+    """Write a table for a terminal.
+
+    >>> print(as_text(Table(columns=("policy", "replicas"), rows=(("ds2", "9.7"),))))
+    policy  replicas
+    ds2          9.7
+    """
+    heads = [name.split("\n") for name in table.columns]
+    tall = max(map(len, heads))
+    lines = [*zip(*([""] * (tall - len(head)) + head for head in heads), strict=True), *table.rows]
+    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = [
+        "  ".join(_aligned(cell, wide[i], i < table.words) for i, cell in enumerate(line)).rstrip()
+        for line in lines
+    ]
+    title = [table.title, ""] if table.title else []
+    return "\n".join([*title, *shown, *table.notes])
+
+
+def as_markdown(table: Table) -> str:
+    """Write a table for a Markdown document.
+
+    >>> print(as_markdown(Table(columns=("policy", "replicas"), rows=(("ds2", "9.7"),))))
+    | policy | replicas |
+    |---|--:|
+    | ds2 | 9.7 |
+    """
+    head = [f"### {table.title}", ""] if table.title else []
+    rule = "".join("---|" if i < table.words else "--:|" for i in range(len(table.columns)))
+    lines = [_markdown_row(table.columns), f"|{rule}", *map(_markdown_row, table.rows)]
+    notes = [line for note in table.notes for line in ("", _markdown(note))]
+    return "\n".join([*head, *lines, *notes])
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write values for machines; what is unknown stays empty.
+
+    >>> as_csv(("policy", "mean"), [("a, b", 0.1), ("c", None)]).splitlines()
+    ['policy,mean', '"a, b",0.1', 'c,']
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _aligned(cell: str, width: int, to_left: bool) -> str:
+    return f"{cell:<{width}}" if to_left else f"{cell:>{width}}"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(_markdown, cells))} |"
+
+
+def _markdown(text: str) -> str:
+    """One line without signs that Markdown takes for its own."""
+    return re.sub(r"([|*_<])", r"\\\1", " ".join(text.split("\n")))

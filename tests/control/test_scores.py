@@ -1,0 +1,112 @@
+"""What a run was worth, against figures worked out by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.control.journal import JournalWriter, read_journal
+from penstock.control.loop import Tick
+from penstock.control.scores import Scores, percentile, rescales_possible, score
+from penstock.core.decision import Decision, Reason, Target
+from penstock.core.histogram import Histogram
+from penstock.engines.port import Status
+from penstock.lab.simulation import RunSpec, prepare
+
+
+def tick(at: float, k: int, replica_s: float, **status: object) -> Tick:
+    told = Status(
+        at=at, requested={"map": k}, running={"map": k}, replica_s={"map": replica_s}, **status
+    )
+    return Tick(at=at, status=told)
+
+
+def test_percentiles_are_linear() -> None:
+    assert percentile([40, 0, 20, 10, 30], 95) == 38
+    assert percentile([7.0], 50) == 7
+
+
+@given(
+    values=st.lists(st.floats(0, 1e6), min_size=1, max_size=50),
+    percent=st.floats(0, 100),
+)
+def test_percentiles_are_those_of_numpy(values: list[float], percent: float) -> None:
+    assert percentile(values, percent) == pytest.approx(np.percentile(values, percent))
+
+
+def test_replicas_are_means_over_time_and_the_most_at_any_tick() -> None:
+    result = score([tick(10, 2, 20.0), tick(20, 6, 80.0), tick(40, 1, 100.0)])
+    assert result["replicas"] == {"avg": 2.5, "max": 6}
+    assert result["replica_hours"] == pytest.approx(100 / 3600, rel=1e-5)
+    assert result["operators"] == {"map": {"replicas": {"avg": 2.5, "max": 6}, "rescales": 0}}
+
+
+def test_latency_is_that_of_all_records_on_all_paths() -> None:
+    first = {"a > c": Histogram.of([1.0] * 60), "b > c": Histogram.of([3.0] * 20)}
+    last = {"a > c": Histogram.of([11.0] * 20)}
+    result = score([tick(10, 1, 10.0, latency=first), tick(20, 1, 20.0, latency=last)], 2.0)
+    assert result["latency_s"]["avg"] == 3.4 and result["latency_s"]["max"] == 11
+    assert result["latency_s"]["p50"] == pytest.approx(1, rel=0.02)
+    assert result["latency_s"]["p99"] == pytest.approx(11, rel=0.02)
+    assert result["slo"] == {"objective_s": 2.0, "violated_share": 0.4}
+
+
+def test_ages_have_one_sample_a_tick() -> None:
+    ages = [0.0, 10.0, None, 20.0, 30.0, 40.0]
+    result = score([tick(i + 1, 1, i + 1.0, age_s=age) for i, age in enumerate(ages)])
+    assert result["age_s"] == {"avg": 20, "p50": 20, "p95": 38, "max": 40}
+
+
+def test_without_an_objective_none_is_missed() -> None:
+    assert score([tick(10, 1, 10.0)])["slo"] == {"objective_s": None, "violated_share": None}
+
+
+def test_only_changes_that_were_carried_out_count() -> None:
+    status = Status(at=10, requested={}, running={}, replica_s={})
+    wanted = Decision(10, "p", {"map": Target(1, 2, Reason.FITS), "sink": Target(1, 1, "")})
+    ticks = [
+        Tick(at=10, status=status, decision=wanted, applied=applied)
+        for applied in (True, False, True)
+    ]
+    assert score(ticks)["rescales"] == 2
+
+
+def test_degradation_is_the_mean_of_the_ticks() -> None:
+    ticks = [
+        tick(10, 1, 10.0, offered_records=100, processed_records=100),
+        tick(20, 1, 20.0, offered_records=200, processed_records=150),
+        tick(30, 1, 30.0, offered_records=200, processed_records=200),
+        tick(40, 1, 40.0, offered_records=300, processed_records=325),
+    ]
+    assert score(ticks)["throughput_degradation"] == 0.25
+
+
+def test_a_run_without_ticks_has_no_figures() -> None:
+    assert Scores().result() == {}
+
+
+@pytest.mark.parametrize("policy", ["ds2", "hpa-varga"])
+def test_the_journal_gives_the_same_figures_as_the_run(policy: str, tmp_path: Path) -> None:
+    prepared = prepare(RunSpec(policy=policy, minutes=40))
+    with JournalWriter(tmp_path / "journal.jsonl", prepared.header()) as journal:
+        result = prepared.run(journal.write)
+    ticks = read_journal(tmp_path / "journal.jsonl").ticks
+    again = score(ticks, prepared.objective_s)
+    assert again == {name: result[name] for name in again}
+    assert set(result) - set(again) == {"spec", "rescales_possible"}
+
+
+@pytest.mark.parametrize(
+    ("cooldown_s", "possible"), [(300, 28), (0, 560), (None, 560), (310, 27), (8400, 1)]
+)
+def test_rescales_possible_is_what_a_loop_that_always_acts_does(
+    cooldown_s: float | None, possible: int
+) -> None:
+    acted, last = 0, -1e9
+    for at in range(15, 8401, 15):
+        if at - last >= (cooldown_s or 0):
+            acted, last = acted + 1, at
+    assert acted == possible
+    assert rescales_possible(8400, 15, {"cooldown_s": cooldown_s}) == possible

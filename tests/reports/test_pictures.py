@@ -1,0 +1,116 @@
+"""Pictures: what is in them, in which colour, and that they are the same each time."""
+
+import math
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from penstock.control.registry import builtin_policies
+from penstock.errors import InputError
+from penstock.reports.canvas import as_svg
+from penstock.reports.pictures import Bar, Line, Panel, Point, Range, bars, over_time, pareto
+from penstock.reports.styles import POLICIES, style_of, styles_of
+
+MINUTES = (0, 1, 2, 3)
+LOAD = Panel(
+    title="offered load",
+    unit="records/s",
+    lines=(Line(label="offered", minutes=MINUTES, values=(1, 5, 2, 4)),),
+)
+
+
+def exactly(mean: float) -> Range:
+    return Range(mean=mean, low=mean, high=mean)
+
+
+def replicas(*policies: str) -> Panel:
+    lines = tuple(
+        Line(label=policy, policy=policy, minutes=MINUTES, values=(1, 2, 3, math.nan))
+        for policy in policies
+    )
+    return Panel(title="replicas", unit="replicas", lines=lines, steps=True)
+
+
+def texts(svg: str) -> list[str]:
+    """Words are drawn as outlines, each with a comment that says them."""
+    return re.findall(r"<!-- (.*?) -->", svg)
+
+
+def test_panels_share_the_minutes_and_one_legend() -> None:
+    svg = as_svg(lambda to: over_time([LOAD, replicas("ds2", "flink")], to, "two runs"))
+    shown = texts(svg)
+    for words in ("offered load", "records/s", "replicas", "two runs"):
+        assert words in shown
+    assert [shown.count(word) for word in ("minutes", "ds2", "flink", "offered")] == [1, 1, 1, 0]
+
+
+def test_a_policy_has_its_colour_in_every_picture() -> None:
+    policy = "dhalion"
+    point = Point(label="p", policy=policy, cost=exactly(1), latency=exactly(2))
+    bar = Bar(label="p", policy=policy, value=exactly(1))
+    for svg in (
+        as_svg(lambda to: over_time([replicas(policy)], to)),
+        as_svg(lambda to: pareto([point], to)),
+        as_svg(lambda to: bars({"q1": [bar]}, to)),
+    ):
+        assert style_of(policy).colour.lower() in svg
+
+
+def test_latency_may_be_logarithmic_and_have_a_level() -> None:
+    line = Line(label="ds2", policy="ds2", minutes=MINUTES, values=(0.1, 1, 10, 100))
+    panel = Panel(
+        title="latency", unit="s", lines=(line,), log=True, level=60, level_name="objective"
+    )
+    shown = texts(as_svg(lambda to: over_time([panel], to)))
+    assert {"0.1", "1", "10", "100", "objective"} <= set(shown)
+
+
+def test_nothing_but_zeros_can_be_drawn() -> None:
+    line = Line(label="ds2", minutes=MINUTES, values=(0, 0, 0, 0))
+    panel = Panel(title="latency", unit="s", lines=(line,), log=True)
+    assert "latency" in texts(as_svg(lambda to: over_time([panel], to)))
+
+
+def test_points_are_named_and_scaled_by_how_far_apart_they_are() -> None:
+    def drawn(latency: float) -> list[str]:
+        points = [
+            Point(label="near", policy="ds2", cost=exactly(1), latency=exactly(1)),
+            Point(label="far", policy="flink", cost=exactly(2), latency=exactly(latency)),
+        ]
+        return texts(as_svg(lambda to: pareto(points, to, "q1")))
+
+    assert {"near", "far", "q1"} <= set(drawn(5))
+    assert "0" in drawn(5) and "100" in drawn(500)
+
+
+def test_the_same_values_make_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg", "a.png"):
+        over_time([LOAD], tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    ElementTree.parse(tmp_path / "a.svg")
+    assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_a_picture_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must end in \.svg, \.png, \.pdf"):
+        over_time([LOAD], tmp_path / "a.bmp")
+    with pytest.raises(InputError, match="cannot be written"):
+        over_time([LOAD], tmp_path / "nowhere" / "a.svg")
+
+
+def test_every_policy_looks_like_no_other() -> None:
+    assert set(builtin_policies()) <= set(POLICIES)
+    assert len({style.colour for style in POLICIES.values()}) == len(POLICIES)
+    assert len({style.mark for style in POLICIES.values()}) == len(POLICIES)
+
+
+def test_a_policy_of_somebody_else_looks_the_same_each_time() -> None:
+    assert style_of("mine") == style_of("mine") not in POLICIES.values()
+
+
+def test_sisters_of_one_policy_can_be_told_apart() -> None:
+    sisters = styles_of(["hpa-cpu"] * 5)
+    assert sisters[0] == POLICIES["hpa-cpu"]
+    assert len(set(sisters)) == 5
