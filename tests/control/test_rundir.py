@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -30,9 +31,7 @@ def keep(directory: Path, spec: dict[str, Any]) -> Path:
 
 @given(spec=tables)
 def test_whatever_was_asked_comes_back(spec: dict[str, Any]) -> None:
-    import tempfile  # noqa: PLC0415
-
-    with tempfile.TemporaryDirectory() as root:
+    with TemporaryDirectory() as root:
         assert read_run(keep(Path(root) / "run", spec)).spec == spec
 
 

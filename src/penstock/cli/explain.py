@@ -1,6 +1,7 @@
 """`penstock explain`: why was a run as it was, and why not otherwise?"""
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,11 +66,10 @@ def read_time(text: str) -> float:
     (90.0, 90.0, 90.0)
     """
     unit = 60 if text.endswith("m") else 1
-    try:
-        return float(text.removesuffix("m").removesuffix("s")) * unit
-    except ValueError:
-        problem = f"must be seconds, or minutes such as 33m, got {text!r}"
-        raise InputError("--at", problem) from None
+    number = text.removesuffix("m").removesuffix("s")
+    if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", number):
+        raise InputError("--at", f"must be seconds, or minutes such as 33m, got {text!r}")
+    return float(number) * unit
 
 
 def _check_operator(name: str, tick: Tick) -> None:

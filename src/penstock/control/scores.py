@@ -1,6 +1,7 @@
 """What a run was worth: replicas, latency, changes, losses. Tick by tick, or from a journal."""
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.control.loop import Tick
@@ -13,12 +14,13 @@ class Scores:
     def __init__(self, objective_s: float | None = None) -> None:
         self._objective_s = objective_s
         self._latency = Histogram()
-        self._ages: list[float] = []
+        self._ages = array("d")
         self._rescales = 0
         self._by_operator: dict[str, int] = {}
         self._most: dict[str, int] = {}
         self._most_in_all = 0
-        self._degraded: list[float] = []
+        #: Sum and number of what single ticks fell short of the offered load.
+        self._degraded, self._measured = 0.0, 0
         self._before: Tick | None = None
 
     def add(self, tick: Tick) -> None:
@@ -35,14 +37,16 @@ class Scores:
             self._rescales += 1
             for name in tick.decision.changes:
                 self._by_operator[name] = self._by_operator.get(name, 0) + 1
-        self._degraded += self._degradation(tick)
+        self._degrade(tick)
         self._before = tick
 
-    def _degradation(self, tick: Tick) -> list[float]:
+    def _degrade(self, tick: Tick) -> None:
         before = self._before.status if self._before else None
         offered = tick.status.offered_records - (before.offered_records if before else 0)
         processed = tick.status.processed_records - (before.processed_records if before else 0)
-        return [abs(offered - processed) / offered] if offered else []
+        if offered:
+            self._degraded += abs(offered - processed) / offered
+            self._measured += 1
 
     def result(self) -> dict[str, Any]:
         """The figures of the run so far."""
@@ -59,7 +63,7 @@ class Scores:
             "processed_records": last.processed_records,
             "dropped_records": last.dropped_records,
             "backlog_records": last.backlog_records,
-            "throughput_degradation": _round(_mean(self._degraded)),
+            "throughput_degradation": _round(self._degraded / (self._measured or 1)),
             "slo": self._slo(),
             "replica_hours": _round(total_s / 3600),
             "pause_s": last.pause_s,
@@ -112,20 +116,16 @@ def _latency(histogram: Histogram) -> dict[str, float]:
     }
 
 
-def _ages(ages: list[float]) -> dict[str, float | None]:
+def _ages(ages: Sequence[float]) -> dict[str, float | None]:
     """Age of records when sources took them, one sample a tick: the thesis' latency."""
     if not ages:
         return dict.fromkeys(("avg", "p50", "p95", "max"))
     return {
-        "avg": _round(_mean(ages)),
+        "avg": _round(sum(ages) / len(ages)),
         "p50": _round(percentile(ages, 50)),
         "p95": _round(percentile(ages, 95)),
         "max": _round(max(ages)),
     }
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
 
 
 def _round(value: float) -> float:

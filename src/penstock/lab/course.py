@@ -69,6 +69,7 @@ class Course:
                 "cv": _cv(self._while_busy(processed)),
                 "follows": correlation(offered, processed),
                 "catch_up": max(_ratios(offered, processed), default=None),
+                "worst_gap": max((abs(1 - r) for r in _ratios(offered, processed)), default=None),
                 "after_change": self._after_change(offered, processed),
             },
             "queue": {name: _spread(values) for name, values in self._queues.items()},

@@ -19,10 +19,10 @@ optimum may be a little cheaper.
   single operators, keeping one of them larger than needed could spare a pause.
 - Of very many rungs or labels some are left out, and thousands of replicas are counted coarsely.
 
-What is not to the safe side: a fluid has no randomness. For engines that follow single records
-the program is the same, and it ignores that records queue up by chance before replicas are
-fully used, that queues may have a size, and that a restart loses what is in service; there the
-answer may be too cheap. Guards (budget, cool-down) bind policies, not hindsight.
+So the answer is an upper bound on the true optimum of a fluid engine. For engines that follow
+single records the program is the same, and there it is no such bound but too cheap: a fluid
+does not queue up by chance before replicas are fully used, knows no size of queues, and loses
+nothing that is in service at a restart. Guards (budget, cool-down) bind policies, not hindsight.
 """
 
 import hashlib
@@ -199,7 +199,7 @@ def _approximations(profile: Profile, program: Program) -> str:
     )
     if profile.level == "records":
         text += (
-            " This engine follows single records: queueing by chance is not in the fluid, "
-            "so the true optimum may also be more expensive."
+            " This engine follows single records: a fluid does not queue up by chance, so what "
+            "meets the objective there costs more."
         )
     return text

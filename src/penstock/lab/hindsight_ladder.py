@@ -8,15 +8,11 @@ rung carries more than the one below, and costs more.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.engines.simulator.fluid_engine import STEP_S
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Rescaling
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from penstock.lab.hindsight_labels import BoolArray, FloatArray, IntArray
 
 #: Rungs up to the peak; where there would be more, some are left out at even distances.
 MOST_RUNGS = 128

@@ -1,10 +1,9 @@
 """The dynamic program behind hindsight: the cheapest way along a ladder of parallelisms.
 
-A label says: at this tick, on this rung, for this cost, so much waits. Less cost and less
-backlog on the same rung are never worse, so of all labels only those are kept that no other
-one beats in both. Backlogs are not rounded: over any stretch of time with known arrivals and
-speeds, a queue that begins with q ends with max(q + shift, floor), and it never exceeds its
-limits on the way if q <= most. Three numbers stand for the stretch, second by second and exact.
+From tick to tick go labels of what can be reached (`penstock.lab.hindsight_labels`). Backlogs
+are not rounded: over any stretch of time with known arrivals and speeds, a queue that begins
+with q ends with max(q + shift, floor), and keeps its limits on the way if q <= most. Three
+numbers stand for the stretch, exact to the second.
 """
 
 from dataclasses import dataclass, replace
@@ -12,14 +11,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from penstock.lab.hindsight_labels import BoolArray, FloatArray, IntArray, Labels, unbeaten
 
-#: Labels kept for each rung; where there would be more, some are left out at even distances.
-MOST_LABELS = 96
 #: Up to so many replicas are told apart one by one.
 FINEST = 400
 
@@ -95,7 +89,9 @@ class Program:
         net = np.cumsum(self.arrivals.ravel() - self._carried(course))
         backlog = net - np.minimum(np.minimum.accumulate(net), 0.0)
         offered, second = self._offered(), np.arange(self.arrivals.size)
-        done = np.searchsorted(offered, offered[1:] - backlog + self.slack, side="right") - 1
+        # half the noise that limits forgive, so that a course keeps the limits of its own age
+        taken = offered[1:] - backlog + self.slack / 2
+        done = np.searchsorted(offered, taken, side="right") - 1
         ages = (second + 1 - done)[: self.arrivals.size - self.beyond_s]
         return max(0, int(ages.max()))
 
@@ -116,18 +112,6 @@ class Program:
                 before % len(self.during), after
             ]
         return carried
-
-
-class Labels(NamedTuple):
-    """Labels by rung and rising cost (in prices times ticks), backlog falling."""
-
-    rung: IntArray
-    cost: IntArray
-    backlog: FloatArray
-
-    def of(self, which: Any) -> "Labels":
-        """Some of them, by mask or place."""
-        return Labels(self.rung[which], self.cost[which], self.backlog[which])
 
 
 class Stretch(NamedTuple):
@@ -156,7 +140,7 @@ def solve(program: Program) -> Course | None:
         if program.first <= tick <= program.ticks - program.hold:
             changed = _change(program, tick, reached[tick])
             coming.setdefault(tick + program.hold, []).append(changed)
-        reached.append(_unbeaten(coming.pop(tick + 1), len(rungs)))
+        reached.append(unbeaten(coming.pop(tick + 1), len(rungs)))
     return _walk_back(program, reached) if len(reached[-1].rung) else None
 
 
@@ -172,7 +156,7 @@ def _change(program: Program, tick: int, labels: Labels) -> Labels:
     """All labels on every rung, as long after as a change is kept."""
     labels = labels.of(_may_change(program, labels))
     if len(program.during) == 1:  # it does not matter where one comes from
-        labels = _unbeaten([labels._replace(rung=np.zeros_like(labels.rung))], 1)
+        labels = unbeaten([labels._replace(rung=np.zeros_like(labels.rung))], 1)
     stretch = _stretch(program, tick, program.during).of(labels.rung)
     ends, may = stretch.after(labels.backlog[:, None])
     cost = labels.cost[:, None] + program.hold * program.prices
@@ -192,36 +176,6 @@ def _stretch(program: Program, tick: int, rates: FloatArray) -> Stretch:
     floor = net - np.minimum(np.minimum.accumulate(net, axis=-1), 0.0)
     most = np.where((floor <= room).all(axis=-1), (room - net).min(axis=-1), -np.inf)
     return Stretch(net[..., -1], floor[..., -1], most)
-
-
-def _unbeaten(parts: list[Labels], rungs: int) -> Labels:
-    """Labels that no other one of their rung beats in cost and in backlog."""
-    rung, cost, backlog = (np.concatenate(part) for part in zip(*parts, strict=True))
-    if not len(rung):
-        return Labels(rung, cost, backlog)
-    base = np.full(rungs, np.iinfo(np.int64).max)
-    np.minimum.at(base, rung, cost)
-    extra = cost - base[rung]
-    width = int(extra.max()) + 1
-    least = np.full(rungs * width, np.inf)
-    np.minimum.at(least, rung * width + extra, backlog)
-    least = np.minimum.accumulate(least.reshape(rungs, width), axis=1)
-    better = np.isfinite(least)
-    better[:, 1:] &= least[:, 1:] < least[:, :-1]
-    kept, place = np.nonzero(better)
-    return _thin(Labels(kept, base[kept] + place, least[kept, place]))
-
-
-def _thin(labels: Labels) -> Labels:
-    """At most so many labels a rung; the cheapest and the one with the least backlog stay."""
-    count = np.bincount(labels.rung)
-    if count.max() <= MOST_LABELS:
-        return labels
-    last = np.cumsum(count) - 1
-    to_last = last[labels.rung] - np.arange(len(labels.rung))
-    keep = to_last % -(-count // MOST_LABELS)[labels.rung] == 0
-    keep[(last - count + 1)[count > 0]] = True
-    return labels.of(keep)
 
 
 def _walk_back(program: Program, reached: list[Labels]) -> Course:
@@ -245,7 +199,7 @@ def _origin(program: Program, reached: list[Labels], tick: int, at: int) -> tupl
     rung, cost, backlog = (part[at] for part in reached[tick])
     for length, rates in ((1, None), (program.hold, program.during)):
         begun = tick - length
-        if begun < 0:
+        if begun < (0 if rates is None else program.first):
             continue
         labels = reached[begun]
         fits = labels.cost == cost - length * program.prices[rung]

@@ -140,17 +140,18 @@ class Workload:
         """Return the whole records that become due after `t0_s` and up to `t1_s`."""
         return _whole(self.integral(t1_s)) - _whole(self.integral(t0_s))
 
-    def counts(self, duration_s: float | None = None, step_s: float = 1.0) -> IntArray:
-        """Return the whole records of each step from second 0 on.
+    def counts(
+        self, duration_s: float | None = None, step_s: float = 1.0, *, begin_s: float = 0.0
+    ) -> IntArray:
+        """Return the whole records of each step from `begin_s` on.
 
         If the steps do not fill the duration, the last one is shorter.
 
         >>> Workload.of_steps([2.5]).counts(4).tolist()
         [2, 3, 2, 3]
         """
-        totals = self.integrals(
-            _grid(self.duration_s if duration_s is None else duration_s, step_s)
-        )
+        length_s = self.duration_s - begin_s if duration_s is None else duration_s
+        totals = self.integrals(begin_s + _grid(length_s, step_s))
         due = np.floor(totals + (_NOISE + totals * _LAST_BITS))
         return np.diff(due).astype(np.int64)
 

@@ -14,6 +14,9 @@ from penstock.engines.simulator.service import Service
 from penstock.workloads.arrivals import arrival_times
 from penstock.workloads.workload import Workload
 
+#: Seconds of a load that are counted at once.
+_BLOCK = 600
+
 
 def build_engine(
     pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
@@ -25,13 +28,20 @@ def build_engine(
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
 
 
-def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, list[int]]:
+def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, Iterator[int]]:
     """Whole records of each second for each source; shares add up to what the load offers."""
     sources = [op for op in pipeline.operators if not op.upstream]
-    seconds = round(load.duration_s / STEP_S)
     if len(sources) == 1 and sources[0].share == 1.0:
-        return {sources[0].name: load.counts(seconds * STEP_S, STEP_S).tolist()}
-    return {op.name: (load * op.share).counts(seconds * STEP_S, STEP_S).tolist() for op in sources}
+        return {sources[0].name: _counts(load)}
+    return {op.name: _counts(load * op.share) for op in sources}
+
+
+def _counts(load: Workload) -> Iterator[int]:
+    """Whole records of each second, made for a while at a time, so that few are held."""
+    seconds = round(load.duration_s / STEP_S)
+    for first in range(0, seconds, _BLOCK):
+        length_s = min(_BLOCK, seconds - first) * STEP_S
+        yield from load.counts(length_s, STEP_S, begin_s=first * STEP_S).tolist()
 
 
 def _records(

@@ -1,6 +1,6 @@
 """The fluid model behind the engine port: time, rescaling, latency and a monitor around `step`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import repeat
 
 from penstock.core.frozen import FrozenDict
@@ -29,7 +29,7 @@ class FluidEngine:
         self,
         pipeline: SimulatedPipeline,
         profile: Profile,
-        offered: Mapping[str, Sequence[int]],
+        offered: Mapping[str, Iterable[int]],
         *,
         monitor: Monitor | None = None,
         seed: int = 0,
@@ -136,7 +136,7 @@ class FluidEngine:
         change = self._change
         loads = list(map(Load, repeat(0), change.running, change.speeds(now_s)))
         for i, topic in self._topics.items():
-            loads[i] = Load(topic.offered_in(self._steps), *loads[i][1:])
+            loads[i] = Load(topic.arrive(), *loads[i][1:])
         return loads
 
     def _carry_out(self, now_s: float) -> None:

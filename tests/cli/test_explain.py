@@ -1,0 +1,127 @@
+"""`penstock explain`, on a recorded run and on fresh ones."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.fakes import ONE_MORE, FakeEngine
+
+from penstock.cli.main import main
+from penstock.control.decider import Decider
+from penstock.control.loop import Schedule, run_loop
+from penstock.control.rundir import begin_run
+
+Capture = pytest.CaptureFixture[str]
+RECORDED = Path(__file__).parents[1] / "recorded"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> str:
+    """Eleven minutes with Dhalion, as recorded."""
+    shutil.copy(RECORDED / "run-v1.toml", tmp_path / "run.toml")
+    shutil.copy(RECORDED / "journal-v1.jsonl", tmp_path / "journal.jsonl")
+    return str(tmp_path)
+
+
+def tell(capsys: Capture, *argv: str) -> str:
+    assert main(["explain", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def test_all_changes_are_told_with_reason_and_what_followed(run: str, capsys: Capture) -> None:
+    text = tell(capsys, run)
+    assert text.startswith("dhalion: 4 changes in 44 ticks, 11 min\n")
+    assert (
+        "\nat 375 s (0:06:15)\n"
+        "  source  8 -> 23  80 by bottleneck, 23 by max_increase\n"
+        "  0:06:15  now running: source 23\n"
+        "  0:06:35  source loses 27,904,603 records (retention)\n"
+        "  0:06:43  the pipeline goes on, 28 s after the decision\n"
+    ) in text
+
+
+def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Capture) -> None:
+    assert (
+        "why not at the other ticks:\n"
+        "  source  mapper  sink\n"
+        "      40      40    40  the loop slept through its cool-down\n"
+        "       2       2     4  bottleneck-elsewhere: another operator is what holds back\n"
+    ) in tell(capsys, run)
+
+
+def test_the_last_decision_is_told_in_full(run: str, capsys: Capture) -> None:
+    text = tell(capsys, run).split("the last decision, ")[1]
+    assert text.startswith("at 555 s, dhalion\n  source: stays at 23 replicas")
+    for label in ("measured", "formula", "proposal", "result"):
+        assert f"    {label}" in text
+
+
+def test_one_operator_can_be_told_alone(run: str, capsys: Capture) -> None:
+    text = tell(capsys, run, "--operator", "mapper")
+    assert text.startswith("dhalion: 2 changes of mapper in 44 ticks, 11 min\n")
+    assert "at 195 s" in text and "at 15 s" not in text
+    assert "source" not in text.split("why not")[0]
+    assert "  sink:" not in text
+
+
+@pytest.mark.parametrize("at", ["375", "380s", "6.25m"])
+def test_a_tick_is_found_by_the_nearest_time(run: str, at: str, capsys: Capture) -> None:
+    text = tell(capsys, run, "--at", at, "--operator", "source")
+    assert text.startswith("at 375 s, dhalion\n  source: 8 -> 23 replicas (step-limited)\n")
+    assert "guard     max_increase: 80 -> 23" in text
+    assert text.endswith("  0:06:43  the pipeline goes on, 28 s after the decision\n")
+
+
+def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
+    run: str, capsys: Capture
+) -> None:
+    text = tell(capsys, run, "--at", "90")
+    assert text.startswith(
+        "at 90 s nothing was decided: the loop slept through its cool-down\n\n"
+        "the last decision before that, at 15 s, dhalion\n"
+    )
+
+
+def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
+    engine = FakeEngine(not_ready={15.0}, refuses={30.0})
+    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    with begin_run(tmp_path, {"policy": "./gone.py"}, {"policy": "one-more"}) as journal:
+        for tick in run_loop(engine, Decider(ONE_MORE), schedule):
+            journal.write(tick)
+    text = tell(capsys, str(tmp_path))
+    assert text.startswith("one-more: 2 changes in 4 ticks, 1 min\n")
+    assert "at 30 s (0:00:30)\n  map  1 -> 2  bottleneck: this" in text
+    assert "  refused: no machine is free\n" in text
+    assert "  map\n    1  still starting\n" in text
+    assert tell(capsys, str(tmp_path), "--at", "15") == (
+        "at 15 s nothing was decided: still starting\n"
+    )
+    assert "  refused: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
+
+
+@pytest.mark.parametrize("policy", ["ds2", "hpa-varga", "flink", "threshold"])
+def test_fresh_runs_can_be_explained(policy: str, tmp_path: Path, capsys: Capture) -> None:
+    out = str(tmp_path / "run")
+    assert main(["simulate", "--minutes", "20", "--policy", policy, "--out", out]) == 0
+    capsys.readouterr()
+    assert tell(capsys, out).startswith(f"{policy}: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--operator", "maper"], "there is no operator 'maper'\nhint: did you mean 'mapper'?"),
+        (["--at", "noon"], "--at: must be seconds, or minutes such as 33m, got 'noon'"),
+    ],
+)
+def test_mistakes_are_named(run: str, options: list[str], problem: str, capsys: Capture) -> None:
+    assert main(["explain", run, *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and problem in captured.err
+
+
+def test_a_journal_without_ticks_is_told(tmp_path: Path, capsys: Capture) -> None:
+    with begin_run(tmp_path, {}, {"policy": "ds2"}):
+        pass
+    assert main(["explain", str(tmp_path)]) == 2
+    assert "its journal has no tick yet" in capsys.readouterr().err
