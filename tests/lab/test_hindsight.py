@@ -20,7 +20,7 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile, Queues, Rescaling
 from penstock.errors import InputError
 from penstock.lab.hindsight import Hindsight, hindsight, hindsight_key, latency_anyway_s
-from penstock.lab.hindsight_ladder import Changes, build_ladder
+from penstock.lab.hindsight_ladder import Changes, Ladder, build_ladder
 from penstock.lab.simulation import Prepared, RunSpec, prepare
 from penstock.workloads.workload import Workload
 
@@ -66,14 +66,13 @@ def case(
 class BruteForce:
     """Tries every sequence, with a queue of real cohorts and the engine's own `Change`."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, ladder: Ladder) -> None:
         self.pipeline, self.rules = prepared.pipeline, prepared.profile.rescaling
         self.visits = self.pipeline.visits()
         anyway_s = latency_anyway_s(self.pipeline, prepared.profile.queues)
         self.oldest = int(prepared.objective_s - anyway_s)
         self.arrivals = np.diff(prepared.load.integrals(np.arange(prepared.load.duration_s + 1)))
         self.ticks = -(-len(self.arrivals) // TICK_S)
-        ladder = build_ladder(self.pipeline, prepared.profile, prepared.load.peak_rate)
         self.vectors = [tuple(row) for row in ladder.replicas.tolist()]
         self.hold = max(1, -(-int(np.ceil(Changes(ladder, self.rules).settle_s)) // TICK_S))
         self.speeds = cache(self._speeds)
@@ -136,8 +135,13 @@ class BruteForce:
         return min(self.cost(0, vector) for vector in self.vectors)
 
 
+def whole_ladder(prepared: Prepared) -> Ladder:
+    return build_ladder(prepared.pipeline, prepared.profile, prepared.load.peak_rate)
+
+
 def assert_exact(prepared: Prepared) -> None:
-    best, found = BruteForce(prepared).best(), hindsight(prepared)
+    best = BruteForce(prepared, whole_ladder(prepared)).best()
+    found = hindsight(prepared)
     assert found.feasible == (best < float("inf"))
     if found.feasible:
         assert found.replica_hours * 3600 == pytest.approx(best)
@@ -164,9 +168,17 @@ def test_no_sequence_is_cheaper_for_any_small_load(
 
 def test_where_the_whole_job_stops_no_vector_beside_the_ladder_is_cheaper() -> None:
     prepared = case([8, 28, 12, 3], JOB, 24.0, TWO)
-    everything = BruteForce(prepared)
+    everything = BruteForce(prepared, whole_ladder(prepared))
     everything.vectors = list(product(range(1, 4), repeat=2))
     assert hindsight(prepared).replica_hours * 3600 == pytest.approx(everything.best())
+
+
+def test_an_operator_with_a_long_pause_is_left_alone_while_others_change() -> None:
+    rules = Rescaling(scope="operator", pause_s=1, pause_s_per_gb=60)
+    prepared = case([55, 55, 8, 8, 8, 8, 50, 50], rules, 20.0, TWO)
+    found = hindsight(prepared)
+    assert {replicas["map"] for _, replicas in found.sequence} == {5}
+    assert {replicas["sink"] for _, replicas in found.sequence} == {1, 2}
 
 
 @pytest.mark.parametrize("rates", [[8, 8, 8, 19], [1, 11, 1, 14, 19], [19, 9, 9, 19, 3]])
@@ -178,8 +190,8 @@ def test_the_end_need_not_fall_on_a_tick(rates: list[float]) -> None:
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_speeds_during_a_change_are_those_of_the_engine(rules: Rescaling) -> None:
     prepared = case([40], rules, pipeline=TWO)
-    oracle = BruteForce(prepared)
-    changes = Changes(build_ladder(TWO, prepared.profile, 40), rules)
+    ladder = whole_ladder(prepared)
+    oracle, changes = BruteForce(prepared, ladder), Changes(ladder, rules)
     rates = changes.rates(oracle.hold * TICK_S)
     for i, before in enumerate(oracle.vectors):
         for j, after in enumerate(oracle.vectors):

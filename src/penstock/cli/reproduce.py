@@ -12,6 +12,7 @@ from penstock.cli.progress import Bar
 from penstock.cli.reproducing import Chapter, Redrawn, to_html, to_markdown, to_text
 from penstock.lab.claims import Verdict
 from penstock.lab.published import (
+    ON_TRACES,
     PAPERS,
     Figure,
     Published,
@@ -28,6 +29,7 @@ examples:
   penstock reproduce all                     every claim of the three papers, about 10 minutes
   penstock reproduce thesis --seeds 5        quicker, with wider intervals
   penstock reproduce predictive --json       verdicts for machines
+  penstock reproduce predictive-tweets --data DIR   the main comparison on a real trace
   penstock reproduce all --markdown docs/reproduction.md --html reproduction.html
 
 Runs are kept in --out and not run again. The figures of the page show the first seed.
@@ -43,9 +45,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS))
+    parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS, *ON_TRACES))
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each cell (default 20)")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--data", default=".", metavar="DIR", help="where traces are")
     parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="keep runs here")
     parser.add_argument("--markdown", metavar="FILE", help="write the table of all claims")
     parser.add_argument("--html", metavar="FILE", help="write one page with the figures redrawn")
@@ -56,7 +59,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(args: argparse.Namespace) -> int:
     """Run what is asked for, then tell."""
     papers = PAPERS if args.paper == "all" else (args.paper,)
-    published = [load_published(paper) for paper in papers]
+    published = [load_published(paper).with_traces_in(Path(args.data)) for paper in papers]
     for paper in published:
         check_published(paper)
     began = time.monotonic()
@@ -75,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
     specs = published.specs(args.seeds)
-    out = Path(args.out) / published.paper
+    out = Path(args.out) / _folder(published)
     with Bar(f"runs of {published.paper}") as bar:
         results = run_all(specs, out, args.jobs, bar.show, simulate_and_follow)
     return Chapter(
@@ -87,6 +90,10 @@ def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
         if args.html
         else (),
     )
+
+
+def _folder(published: Published) -> str:
+    return "".join(c if c.isalnum() else "-" for c in published.title.lower())[:40]
 
 
 def _redraw(figure: Figure, published: Published, specs: Mapping[str, list[RunSpec]]) -> Redrawn:

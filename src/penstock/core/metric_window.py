@@ -39,6 +39,8 @@ class Windows:
     def mean(self, values: Array) -> Array:
         """Mean of the known values in each window, NaN where none is known."""
         known = ~np.isnan(values)
+        if known.all():
+            return self.sum(values) / (np.arange(1, len(values) + 1) - self.first)
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.sum(np.where(known, values, 0.0)) / self.sum(known)
 
@@ -59,15 +61,17 @@ class Measures:
     """Measures along a history, and their means over its windows; each is made once."""
 
     def __init__(self, history: History, windows: Windows) -> None:
-        self._history, self._windows = history, windows
+        self._windows = windows
+        names = history[-1].operators
+        self._operators = {n: [snapshot.operators[n] for snapshot in history] for n in names}
         self._all: dict[tuple[str, str], Array] = {}
         self._means: dict[tuple[str, str], Array] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Array:
         """One measure of one operator at every instant, NaN where it is unknown."""
         if key not in self._all:
-            name, read = key[0], attrgetter(key[1])
-            values = [read(snapshot.operators[name]) for snapshot in self._history]
+            name, measure = key
+            values = list(map(attrgetter(measure), self._operators[name]))
             self._all[key] = np.array(values, dtype=np.float64)  # which makes NaN of None
         return self._all[key]
 

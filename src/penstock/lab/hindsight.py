@@ -14,9 +14,10 @@ optimum may be a little cheaper.
   the last one has settled. The delay of an engine costs nothing: one asks that much earlier.
 - Nothing waits between operators: the pipeline is as fast as its slowest one, and stands still
   while one of them does.
-- Only the vectors of the ladder (`penstock.lab.hindsight_ladder`) are considered, up to twice
-  the peak. Where a change stops the whole job, no other vector could be cheaper; where it stops
-  single operators, keeping one of them larger than needed could spare a pause.
+- Only the vectors of a ladder (`penstock.lab.hindsight_ladder`) are considered, up to twice the
+  peak. Where a change stops the whole job, no other vector could be cheaper. Where it stops
+  single operators, those with long pauses may also stay as the best fixed number has them; what
+  lies between is not tried.
 - Of very many rungs or labels some are left out, and thousands of replicas are counted coarsely.
 
 So the answer is an upper bound on the true optimum of a fluid engine. For engines that follow
@@ -28,8 +29,10 @@ nothing that is in service at a restart. Guards (budget, cool-down) bind policie
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,17 +41,20 @@ from penstock.engines.simulator.fluid_engine import STEP_S
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Queues
 from penstock.errors import InputError
-from penstock.lab.hindsight_ladder import CATCH_UP_RUNGS, Changes, Ladder, build_ladder
+from penstock.lab.hindsight_ladder import Changes, Ladder, build_ladder
 from penstock.lab.hindsight_program import Course, Program, solve
 from penstock.lab.simulation import Prepared
+from penstock.workloads.workload import Workload
 
 #: Goes into the key of kept answers: another number for another program.
 VERSION = 1
 #: Changes take effect at multiples of this, or of a multiple if there would be too many.
 TICK_S = 15
 MOST_TICKS = 280
-#: Where it matters from which rung a change comes: the most rungs, and rungs^2 times seconds.
-MOST_RUNGS_IF_UNLIKE = 48
+#: Where it matters from which rung a change comes, fewer ticks; the most rungs, and rungs^2 times
+#: the seconds of a change.
+MOST_TICKS_IF_UNLIKE = 140
+MOST_RUNGS_IF_UNLIKE = 64
 MOST_DETAIL = 500_000
 
 
@@ -85,25 +91,25 @@ def hindsight(prepared: Prepared) -> Hindsight:
     if objective_s is None:
         hint = "give one, or take a pipeline that has one"
         raise InputError("objective_s", "missing: hindsight needs a latency objective", hint)
-    ladder, program = _lay_out(prepared)
-    anyway_s = latency_anyway_s(prepared.pipeline, prepared.profile.queues)
-    oldest_s = _oldest_s(objective_s - anyway_s, prepared.profile.queues)
-    course = solve(program.within(oldest_s)) if oldest_s >= 0 else None
-    feasible = course is not None
-    if course is None:
-        highest = Course((0,), (len(program.rates) - 1,))
-        course = solve(program.within(program.worst_age_s(highest)))
-        assert course is not None, "the highest rung meets its own worst age"
-    steps = zip(course.ticks, course.rungs, strict=True)
+    profile, load = prepared.profile, prepared.load
+    ladder = build_ladder(prepared.pipeline, profile, load.peak_rate)
+    whole = _lay_out(load, Changes(ladder, profile.rescaling))
+    anyway_s = latency_anyway_s(prepared.pipeline, profile.queues)
+    wanted_s = _oldest_s(objective_s - anyway_s, profile.queues)
+    least_s = whole.program.worst_age_s(float(ladder.rates[-1]))
+    oldest_s = max(wanted_s, least_s)
+    found, course = _cheapest([whole, *_others(load, whole, ladder, oldest_s)], oldest_s)
+    program = found.program
     return Hindsight(
         replica_hours=program.replica_s(course) / 3600,
         sequence=tuple(
-            (float(tick * program.seconds), FrozenDict(ladder.named(rung))) for tick, rung in steps
+            (float(tick * program.seconds), FrozenDict(found.changes.ladder.named(rung)))
+            for tick, rung in zip(course.ticks, course.rungs, strict=True)
         ),
         objective_s=objective_s,
-        feasible=feasible,
-        latency_s=anyway_s + program.worst_age_s(course),
-        approximations=_approximations(prepared.profile, program),
+        feasible=least_s <= wanted_s,
+        latency_s=anyway_s + program.worst_age_s(program.carried(course)),
+        approximations=_approximations(profile, program),
     )
 
 
@@ -145,50 +151,59 @@ def _oldest_s(spare_s: float, queues: Queues) -> int:
     return math.floor(min(bound for bound in bounds if bound is not None) / STEP_S + 1e-9)
 
 
-def _lay_out(prepared: Prepared) -> tuple[Ladder, Program]:
-    """The ladder, and the program without limits."""
-    load, rules = prepared.load, prepared.profile.rescaling
+class _Laid(NamedTuple):
+    """Changes along a ladder, and the program for them without limits."""
+
+    changes: Changes
+    program: Program
+
+
+def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, Course]:
+    """The cheapest course in which no record waits for longer."""
+    solved = [
+        (way, course) for way in ways if (course := solve(way.program.within(oldest_s))) is not None
+    ]
+    return min(solved, key=lambda each: each[0].program.replica_s(each[1]))
+
+
+def _others(load: Workload, whole: _Laid, ladder: Ladder, oldest_s: int) -> list[_Laid]:
+    """Ladders on which operators with long pauses stay as the best fixed number has them."""
+    rules, program = whole.changes.rules, whole.program
+    best = bisect_left(
+        ladder.rates, True, key=lambda rate: program.worst_age_s(float(rate)) <= oldest_s
+    )
+    return [
+        _lay_out(load, Changes(ladder.keeping(fixed, best), rules))
+        for fixed in Changes(ladder, rules).worth_keeping()
+    ]
+
+
+def _lay_out(load: Workload, changes: Changes) -> _Laid:
     steps = max(1, round(load.duration_s / STEP_S))
     tick_s = TICK_S * math.ceil(steps / (TICK_S * MOST_TICKS))
+    if not changes.alike and steps > tick_s * MOST_TICKS_IF_UNLIKE:
+        tick_s *= 2
     ticks = math.ceil(steps / tick_s)
-    offered = load.integrals(np.arange(steps + 1, dtype=np.float64) * STEP_S)
     arrivals = np.zeros(ticks * tick_s)
-    arrivals[:steps] = np.diff(offered)
-    changes = _changes(prepared, tick_s)
-    hold = _hold(changes, tick_s)
+    arrivals[:steps] = np.diff(load.integrals(np.arange(steps + 1, dtype=np.float64) * STEP_S))
+    hold = max(1, math.ceil(changes.settle_s / tick_s - 1e-9))
+    # a change that takes longer than the run never happens
+    seconds = (hold if hold <= ticks else 1) * tick_s
+    if not changes.alike:
+        most = min(MOST_RUNGS_IF_UNLIKE, math.isqrt(MOST_DETAIL // seconds))
+        changes = Changes(changes.ladder.thinned(most), changes.rules)
     program = Program(
         arrivals=arrivals.reshape(ticks, tick_s),
         limits=np.full((ticks, tick_s), np.inf),
         rates=changes.ladder.rates,
         totals=changes.ladder.totals,
-        # a change that takes longer than the run never happens
-        during=changes.rates((hold if hold <= ticks else 1) * tick_s),
+        during=changes.rates(seconds),
         hold=hold,
-        first=max(1, math.ceil(rules.delay_s / tick_s)),
-        empty_at_change=rules.drops_queues,
+        first=max(1, math.ceil(changes.rules.delay_s / tick_s)),
+        empty_at_change=changes.rules.drops_queues,
         beyond_s=ticks * tick_s - steps,
     )
-    return changes.ladder, program
-
-
-def _changes(prepared: Prepared, tick_s: int) -> Changes:
-    """Changes along a ladder that is short enough to be climbed in time."""
-    pipeline, profile = prepared.pipeline, prepared.profile
-    ladder = build_ladder(pipeline, profile, prepared.load.peak_rate)
-    changes = Changes(ladder, profile.rescaling)
-    if changes.alike:
-        return changes
-    seconds = min(_hold(changes, tick_s) * tick_s, prepared.load.duration_s)
-    most = min(MOST_RUNGS_IF_UNLIKE, math.isqrt(int(MOST_DETAIL / seconds)))
-    if len(ladder.rates) <= most:
-        return changes
-    most = max(1, most - CATCH_UP_RUNGS)
-    return Changes(build_ladder(pipeline, profile, prepared.load.peak_rate, most), changes.rules)
-
-
-def _hold(changes: Changes, tick_s: int) -> int:
-    """Ticks until a change has settled."""
-    return max(1, math.ceil(changes.settle_s / tick_s - 1e-9))
+    return _Laid(changes, program)
 
 
 def _approximations(profile: Profile, program: Program) -> str:

@@ -5,7 +5,7 @@ with one replica needs ceil(r v / c) replicas. So the vectors worth having form 
 rung carries more than the one below, and costs more.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class Ladder:
     unit_rates: FloatArray
     state_mb: FloatArray
     native: BoolArray
+    #: The rung that carries the peak; those above are there to catch up.
+    peak: int
 
     @property
     def rates(self) -> FloatArray:
@@ -48,10 +50,23 @@ class Ladder:
         """Replicas of one rung by operator."""
         return dict(zip(self.names, self.replicas[rung].tolist(), strict=True))
 
+    def thinned(self, most: int) -> "Ladder":
+        """About so many rungs, at even distances; that of the peak and those above stay."""
+        below = max(2, most - (len(self.replicas) - self.peak))
+        if below > self.peak:
+            return self
+        kept = np.unique(np.linspace(0, self.peak, below).round().astype(np.int64))
+        replicas = np.concatenate((self.replicas[kept], self.replicas[self.peak + 1 :]))
+        return replace(self, replicas=replicas, peak=len(kept) - 1)
 
-def build_ladder(
-    pipeline: SimulatedPipeline, profile: Profile, peak_rate: float, most: int = MOST_RUNGS
-) -> Ladder:
+    def keeping(self, fixed: BoolArray, rung: int) -> "Ladder":
+        """The rungs up to a given one, with some operators always as they are on that one."""
+        replicas = np.where(fixed, self.replicas[rung], self.replicas[: rung + 1])
+        replicas = np.unique(replicas, axis=0)
+        return replace(self, replicas=replicas, peak=len(replicas) - 1)
+
+
+def build_ladder(pipeline: SimulatedPipeline, profile: Profile, peak_rate: float) -> Ladder:
     """Return the rungs from one replica each up to twice the peak, within the bounds.
 
     >>> from penstock.engines.simulator.model import SimulatedOperator
@@ -66,22 +81,25 @@ def build_ladder(
         [op.capacity_rate / visits[op.name] if visits[op.name] else np.inf for op in operators]
     )
     bounds = np.array([op.max_replicas or profile.max_replicas or np.inf for op in operators])
-    rates = np.minimum(_rates(unit_rates, peak_rate, most), (bounds * unit_rates).min())
-    replicas = np.ceil(rates[:, None] / unit_rates - _NOISE)
+    rates = np.minimum(_rates(unit_rates, peak_rate), (bounds * unit_rates).min())
+    needed = np.maximum(np.ceil(rates[:, None] / unit_rates - _NOISE), 1)
+    replicas = np.unique(needed, axis=0).astype(np.int64)
+    carries = (replicas * unit_rates).min(axis=1) >= peak_rate * (1 - _NOISE)
     return Ladder(
         names=pipeline.names,
-        replicas=np.unique(np.maximum(replicas, 1), axis=0).astype(np.int64),
+        replicas=replicas,
+        peak=int(np.argmax(carries)) if carries.any() else len(replicas) - 1,
         unit_rates=unit_rates,
         state_mb=np.array([op.state_mb for op in operators]),
         native=np.array([op.native for op in operators]),
     )
 
 
-def _rates(unit_rates: FloatArray, peak_rate: float, most: int) -> FloatArray:
+def _rates(unit_rates: FloatArray, peak_rate: float) -> FloatArray:
     """Rates above which some operator needs one replica more."""
     reached = unit_rates[np.isfinite(unit_rates)]
-    if np.sum(peak_rate / reached) > most:
-        needed = np.linspace(0, peak_rate, most)
+    if np.sum(peak_rate / reached) > MOST_RUNGS:
+        needed = np.linspace(0, peak_rate, MOST_RUNGS)
     else:
         steps = (np.arange(1, peak_rate // unit + 1) * unit for unit in reached)
         needed = np.concatenate(([0.0], *steps))
@@ -115,6 +133,17 @@ class Changes:
             return True
         warm = not self.rules.warmup_s or self.rules.warmup_speed == 1
         return warm and not self.pauses_s.any()
+
+    def worth_keeping(self) -> list[BoolArray]:
+        """Sets of operators that one might leave as they are, to be spared their long pauses."""
+        if self.rules.scope in ("nobody", "job"):
+            return []
+        pauses = self.ladder.native if self.rules.scope == "native" else True
+        own_s = self.rules.pause_s + self.rules.pause_s_per_gb * self.ladder.state_mb / 1000
+        own_s = np.where(pauses, own_s, 0.0)
+        longest, longer = own_s == own_s.max(), own_s > own_s.min()
+        sets = [longest] if np.array_equal(longest, longer) else [longest, longer]
+        return [fixed for fixed in sets if fixed.any() and not fixed.all()]
 
     def rates(self, seconds: int) -> FloatArray:
         """Records/s in each second after a change: from rung, to rung, second.

@@ -84,9 +84,20 @@ class Program:
         costs = np.multiply(self._lengths(course), self.totals[list(course.rungs)])
         return int(costs.sum()) * self.seconds - int(self.totals[course.rungs[-1]]) * self.beyond_s
 
-    def worst_age_s(self, course: Course) -> int:
-        """The oldest that a record gets while it waits, on a given course."""
-        net = np.cumsum(self.arrivals.ravel() - self._carried(course))
+    def carried(self, course: Course) -> FloatArray:
+        """What can be carried in each second on a given course."""
+        seconds = self._lengths(course) * self.seconds
+        carried = np.repeat(self.rates[list(course.rungs)], seconds)
+        for tick, (before, after) in zip(course.ticks[1:], pairwise(course.rungs), strict=True):
+            begin = tick * self.seconds
+            carried[begin : begin + self.during.shape[2]] = self.during[
+                before % len(self.during), after
+            ]
+        return carried
+
+    def worst_age_s(self, rates: FloatArray | float) -> int:
+        """The oldest that a record gets while it waits, if so much is carried each second."""
+        net = np.cumsum(self.arrivals.ravel() - rates)
         backlog = net - np.minimum(np.minimum.accumulate(net), 0.0)
         offered, second = self._offered(), np.arange(self.arrivals.size)
         # half the noise that limits forgive, so that a course keeps the limits of its own age
@@ -101,17 +112,6 @@ class Program:
     def _lengths(self, course: Course) -> IntArray:
         """Ticks on each rung."""
         return np.diff(np.array((*course.ticks, self.ticks)))
-
-    def _carried(self, course: Course) -> FloatArray:
-        """What can be carried in each second on a given course."""
-        seconds = self._lengths(course) * self.seconds
-        carried = np.repeat(self.rates[list(course.rungs)], seconds)
-        for tick, (before, after) in zip(course.ticks[1:], pairwise(course.rungs), strict=True):
-            begin = tick * self.seconds
-            carried[begin : begin + self.during.shape[2]] = self.during[
-                before % len(self.during), after
-            ]
-        return carried
 
 
 class Stretch(NamedTuple):

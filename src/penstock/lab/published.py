@@ -19,6 +19,8 @@ from penstock.lab.simulation import RunSpec, prepare, simulate
 from penstock.workloads.pattern import SEED
 
 PAPERS = ("pulsar", "thesis", "predictive")
+#: Experiments that need a trace which is not part of this project.
+ON_TRACES = ("predictive-tweets",)
 PANELS = ("offered", "replicas", "latency", "age", "backlog")
 
 
@@ -45,6 +47,11 @@ class Published:
     figures: tuple[Figure, ...]
     printed: Printed | None = None
 
+    def with_traces_in(self, folder: Path) -> "Published":
+        """The same experiments with their traces read from a folder."""
+        cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
+        return replace(self, cells=cells)
+
     def specs(self, seeds: int | None = None) -> dict[str, list[RunSpec]]:
         """Every run of every cell; fewer seeds on request."""
         chosen = self.seeds[:seeds]
@@ -66,8 +73,9 @@ def experiments_folder() -> Path:
 
 def load_published(paper: str) -> Published:
     """Load the experiments of a paper by name."""
-    if paper not in PAPERS:
-        raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, PAPERS))
+    known = (*PAPERS, *ON_TRACES)
+    if paper not in known:
+        raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
     path = experiments_folder() / f"{paper}.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -142,6 +150,13 @@ def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
         field: entries(field, value) if isinstance(value, Mapping) else value
         for field, value in table.items()
     }
+
+
+def _found_in(folder: Path, spec: RunSpec) -> RunSpec:
+    if "file" not in spec.workload_params:
+        return spec
+    file = str(folder / Path(spec.workload_params["file"]).name)
+    return replace(spec, workload_params={**spec.workload_params, "file": file})
 
 
 def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Figure:

@@ -150,7 +150,7 @@ def _limits(
                 mine = room[target]
                 if len(network.feeders[target]) > 1:
                     mine *= _share(network, flows, i, target)
-                limits[i] = min(limits[i], int(mine / sent))
+                limits[i] = min(limits[i], int(min(mine / sent, UNBOUNDED)))
         if network.feeders[i]:
             free = network.room(i, loads[i].replicas) - flows[i].queue
             room[i] = max(0, free) + min(int(able[i]), limits[i])

@@ -1,7 +1,6 @@
 """The fluid model behind the engine port: time, rescaling, latency and a monitor around `step`."""
 
 from collections.abc import Iterable, Mapping
-from itertools import repeat
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
@@ -133,11 +132,10 @@ class FluidEngine:
         self._scrape(now_s, paused=change.stops_all(began_s))
 
     def _loads(self, now_s: float) -> list[Load]:
-        change = self._change
-        loads = list(map(Load, repeat(0), change.running, change.speeds(now_s)))
+        offered = [0] * len(self._names)
         for i, topic in self._topics.items():
-            loads[i] = Load(topic.arrive(), *loads[i][1:])
-        return loads
+            offered[i] = topic.arrive()
+        return list(map(Load, offered, self._change.running, self._change.speeds(now_s)))
 
     def _carry_out(self, now_s: float) -> None:
         for event in self._change.advance(now_s):
