@@ -1,5 +1,6 @@
 """`penstock explain`, on a recorded run and on fresh ones."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,21 @@ def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
         "at 15 s nothing was decided: still starting\n"
     )
     assert "  refused: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
+
+
+def test_what_takes_effect_at_once_follows_from_its_own_decision(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    out = str(tmp_path / "run")
+    options = ["--query", "images", "--engine", "pulsar", "--policy", "threshold"]
+    load = ["--workload", "constant(rate=3)", "--minutes", "10"]
+    assert main(["simulate", *options, *load, "--out", out]) == 0
+    capsys.readouterr()
+    stories = tell(capsys, out).split("why not")[0].split("\nat ")[1:]
+    assert len(stories) > 3
+    for story in stories:
+        (wanted,) = re.findall(r"-> (\d+)", story)
+        assert re.findall(r"now running: recognise (\d+)", story) in ([wanted], [])
 
 
 @pytest.mark.parametrize("policy", ["ds2", "hpa-varga", "flink", "threshold"])

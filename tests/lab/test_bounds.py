@@ -25,7 +25,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
 
     def two_hours(prepared: Prepared) -> Any:
         calls.append(prepared)
-        return SimpleNamespace(replica_hours=2.0)
+        return SimpleNamespace(replica_hours=2.0, feasible=True)
 
     monkeypatch.setattr(bounds, "hindsight", two_hours)
     return calls

@@ -175,10 +175,11 @@ def test_where_the_whole_job_stops_no_vector_beside_the_ladder_is_cheaper() -> N
 
 def test_an_operator_with_a_long_pause_is_left_alone_while_others_change() -> None:
     rules = Rescaling(scope="operator", pause_s=1, pause_s_per_gb=60)
-    prepared = case([55, 55, 8, 8, 8, 8, 50, 50], rules, 20.0, TWO)
+    prepared = case([55, 55, 8, 8, 8], rules, 20.0, TWO)
     found = hindsight(prepared)
-    assert {replicas["map"] for _, replicas in found.sequence} == {5}
+    assert len({replicas["map"] for _, replicas in found.sequence}) == 1
     assert {replicas["sink"] for _, replicas in found.sequence} == {1, 2}
+    assert found.replica_hours * 3600 < BruteForce(prepared, whole_ladder(prepared)).best()
 
 
 @pytest.mark.parametrize("rates", [[8, 8, 8, 19], [1, 11, 1, 14, 19], [19, 9, 9, 19, 3]])
@@ -265,6 +266,8 @@ def test_no_queue_is_dropped_where_a_change_drops_queues() -> None:
 # --- what must always hold
 
 LOADS = st.lists(st.integers(0, 300), min_size=1, max_size=12)
+#: Where single operators stop, those that are kept depend on the objective.
+ALL_OR_NOBODY = [rules for rules in RULES if rules.scope in ("job", "nobody")]
 
 
 @settings(max_examples=15)
@@ -283,7 +286,7 @@ def test_never_more_expensive_than_static_peak(
 
 
 @settings(max_examples=15)
-@given(rates=LOADS, objective_s=st.integers(1, 60), rules=st.sampled_from(RULES))
+@given(rates=LOADS, objective_s=st.integers(1, 60), rules=st.sampled_from(ALL_OR_NOBODY))
 def test_a_looser_objective_never_costs_more(
     rates: list[float], objective_s: int, rules: Rescaling
 ) -> None:

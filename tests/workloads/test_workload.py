@@ -197,3 +197,9 @@ def test_factors_are_finite_and_not_negative(factor: float) -> None:
         Workload.of_steps([1]) * factor
     with pytest.raises(InputError, match="speed_up"):
         Workload.of_steps([1]).sped_up(factor)
+
+
+def test_the_counts_of_parts_are_those_of_the_whole() -> None:
+    load = Workload.of_points([0, 100, 250], [0.3, 17.7, 2.1])
+    parts = [load.counts(60, begin_s=begin) for begin in (0.0, 60.0, 120.0, 180.0)]
+    assert np.concatenate([*parts, load.counts(begin_s=240.0)]).tolist() == load.counts().tolist()

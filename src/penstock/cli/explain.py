@@ -89,7 +89,7 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
         yield ""
         yield f"at {pretty(ticks[i].at)} s ({clock(ticks[i].at)})"
         yield from _change(ticks[i], operator)
-        yield from what_followed(_until_next_change(ticks[i + 1 :]), operator)
+        yield from what_followed(ticks, i, operator)
     yield ""
     yield from why_not(ticks, [operator] if operator else list(ticks[0].status.running))
     last = _last_decision(ticks)
@@ -106,19 +106,13 @@ def _one_tick(run: Run, place: int, operator: str | None) -> Iterator[str]:
         if tick.decision.is_change and not tick.applied:
             yield f"  refused: {tick.error}"
         if tick.applied:
-            yield from what_followed(_until_next_change(ticks[place + 1 :]), operator)
+            yield from what_followed(ticks, place, operator)
         return
     yield f"at {pretty(tick.at)} s nothing was decided: {silence(tick)}"
     before = _last_decision(ticks[:place])
     if before is not None:
         yield ""
         yield f"the last decision before that, {_story(run, before, operator)}"
-
-
-def _until_next_change(ticks: Sequence[Tick]) -> list[Tick]:
-    """Ticks that tell of the change before them: up to the next decision that was carried out."""
-    applied = next((i for i, tick in enumerate(ticks) if tick.applied), len(ticks))
-    return list(ticks[: applied + 1])
 
 
 def _changes(tick: Tick, operator: str | None) -> bool:

@@ -109,8 +109,7 @@ def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _what_it_cost(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "cost", f"{pretty(result['replica_hours'])} replica-hours"
     if "hindsight" in result:
-        least, ratio = result["hindsight"]["replica_hours"], result["hindsight"]["ratio"]
-        yield "hindsight", f"{pretty(least)} would have done; the run took {ratio:.3g} times that"
+        yield "hindsight", _hindsight(result["hindsight"])
 
 
 def _operators(result: Mapping[str, Any]) -> list[str]:
@@ -120,3 +119,10 @@ def _operators(result: Mapping[str, Any]) -> list[str]:
         numbers = (replicas["avg"], replicas["max"], figures["rescales"])
         rows.append([name, *(pretty(number) for number in numbers)])
     return table(rows)
+
+
+def _hindsight(bound: Mapping[str, Any]) -> str:
+    least = f"{pretty(bound['replica_hours'])} replica-hours"
+    if not bound["feasible"]:
+        return f"nothing meets the objective here; the least late course takes {least}"
+    return f"{least} would have done; the run took {bound['ratio']:.3g} times that"

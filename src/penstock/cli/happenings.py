@@ -33,14 +33,31 @@ def silence(tick: Tick) -> str:
     return tick.error or _ASLEEP
 
 
-def what_followed(ticks: Sequence[Tick], operator: str | None) -> Iterator[str]:
-    """What the engine told after a change, in the order of time; drops are added up."""
-    events = [event for tick in ticks for event in tick.status.events]
+def what_followed(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
+    """What the engine told after the change at one tick, in the order of time; drops added up."""
+    events = _until_next_change(ticks, place)
     told = [event for event in events if operator in (None, event.operator) or not event.operator]
     lines = [*_running(told), *((event.at, _sentence(event)) for event in told), *_drops(told)]
     for at, text in sorted(lines, key=lambda line: line[0]):
         if text:
             yield f"  {clock(at)}  {text}"
+
+
+def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
+    """Events up to the next decision that is carried out.
+
+    What takes effect at the instant of a decision stands at its own tick, but follows from it.
+    """
+    later = ticks[place + 1 :]
+    last = next((i for i, tick in enumerate(later) if tick.applied), len(later))
+    events = [event for event in ticks[place].status.events if _at_once(event, ticks[place])]
+    for tick in later[: last + 1]:
+        events += [event for event in tick.status.events if not _at_once(event, tick)]
+    return events
+
+
+def _at_once(event: Event, tick: Tick) -> bool:
+    return tick.applied and event.kind == "running" and event.at == tick.at
 
 
 def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:

@@ -26,9 +26,10 @@ examples:
   penstock replay runs/q1                                  the policy that ran: the same again
   penstock replay runs/q1 --param target=0.9 --all         the policy that ran, set differently
 
-Open loop: the recorded snapshots stay as they are, whatever is answered. Closed loop: the same
-load is simulated anew with the other policy. These are two questions; each has its own output.
-Guards are those of the recorded run's set-up, as they hold for the other policy.
+Open loop: the recorded snapshots stay as they are, measured as the policy that ran had them
+measured, whatever is answered. Closed loop: the same load is simulated anew with the other
+policy. These are two questions; each has its own output. Guards are those of the recorded
+run's set-up, as they hold for the other policy.
 """
 #: Rows that are shown unless all are asked for.
 _ROWS = 40

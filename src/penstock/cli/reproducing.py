@@ -115,15 +115,15 @@ def _source(chapter: Chapter) -> str:
 
 def _claims(chapter: Chapter) -> Table:
     return Table(
-        columns=("claim", "where", "what it says", "published", "measured", "answer", "why"),
+        columns=("claim", "what it says", "where", "published", "answer", "measured", "why"),
         rows=tuple(
             (
                 v.claim.id,
-                v.claim.where,
                 v.claim.says,
+                v.claim.where,
                 v.claim.published,
-                v.measured,
                 str(v.answer),
+                v.measured,
                 _why(v),
             )
             for v in chapter.verdicts

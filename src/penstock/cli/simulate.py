@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from penstock.cli.charts import minutes
 from penstock.cli.figures import report
@@ -86,7 +87,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, keep the run, show it."""
     prepared = prepare(spec_of(args))
-    least = _hindsight(prepared) if args.hindsight else None
+    compare = _hindsight(prepared) if args.hindsight else None
     directory = _directory(args, prepared.spec)
     timeline = Timeline()
     watchers: list[Callable[[Tick], None]] = [timeline.add, *_progress(prepared)]
@@ -95,9 +96,8 @@ def run(args: argparse.Namespace) -> int:
             journal = begin_run(directory, prepared.spec.to_json(), prepared.header())
             watchers.append(stack.enter_context(journal).write)
         result = prepared.run(partial(_tell, watchers))
-    if least is not None:
-        ratio = float(f"{result['replica_hours'] / least:.6g}")
-        result["hindsight"] = {"replica_hours": least, "ratio": ratio}
+    if compare is not None:
+        result["hindsight"] = compare(result["replica_hours"])
     if directory is not None:
         finish_run(directory, result)
         print(f"kept in {directory}", file=sys.stderr)
@@ -187,9 +187,10 @@ def _progress(prepared: Prepared) -> list[Callable[[Tick], None]]:
     return [show]
 
 
-def _hindsight(prepared: Prepared) -> float:
-    """Replica-hours that would have done."""
+def _hindsight(prepared: Prepared) -> Callable[[float], dict[str, Any]]:
+    """Return how replica-hours compare with the cheapest run that would have done."""
     # loaded where it is asked for: other runs shall not wait for it
-    from penstock.lab.hindsight import hindsight  # noqa: PLC0415
+    from penstock.lab.hindsight import beside, hindsight  # noqa: PLC0415
 
-    return float(f"{hindsight(prepared).replica_hours:.6g}")
+    bound = hindsight(prepared)
+    return lambda replica_hours: beside(replica_hours, bound)

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from penstock.errors import PenstockError
-from penstock.lab.hindsight import hindsight, hindsight_key
+from penstock.lab.hindsight import beside, hindsight, hindsight_key
 from penstock.lab.runner import Progress, Result, in_parallel, write_atomically
 from penstock.lab.simulation import RunSpec, prepare
 
@@ -15,13 +15,20 @@ VERSION = 1
 BOUNDS = "hindsight"
 
 
+class Bound(NamedTuple):
+    """What is kept of a hindsight."""
+
+    replica_hours: float
+    feasible: bool
+
+
 def with_hindsight(
     results: Mapping[str, Sequence[Result]],
     out: Path | None = None,
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> dict[str, list[Result]]:
-    """Return the results, each with `hindsight {replica_hours, ratio}`.
+    """Return the results, each with `hindsight {replica_hours, ratio, feasible}`.
 
     What hindsight needs does not depend on the policy: it is computed once for each load,
     pipeline, profile and objective, and kept as `hindsight/<key>.json` in the directory `out`.
@@ -33,58 +40,60 @@ def with_hindsight(
     }
     keys = {place: hindsight_key(prepare(spec)) for place, spec in specs.items()}
     one_of = {key: specs[place] for place, key in keys.items()}
-    hours = _hours(one_of, out, jobs, progress)
+    bounds = _bounds(one_of, out, jobs, progress)
     return {
-        cell: [run | _bound(run, hours[keys[cell, index]]) for index, run in enumerate(runs)]
+        cell: [
+            run | {"hindsight": beside(run["replica_hours"], bounds[keys[cell, index]])}
+            for index, run in enumerate(runs)
+        ]
         for cell, runs in results.items()
     }
 
 
-def _hours(
+def _bounds(
     one_of: Mapping[str, RunSpec],
     out: Path | None,
     jobs: int | None,
     progress: Callable[[Progress], None] | None,
-) -> dict[str, float]:
-    hours = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
-    todo = [key for key in one_of if key not in hours]
-    tell, kept = progress or (lambda _: None), len(hours)
+) -> dict[str, Bound]:
+    bounds = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
+    todo = [key for key in one_of if key not in bounds]
+    tell, kept = progress or (lambda _: None), len(bounds)
     tell(Progress(total=len(one_of), kept=kept, done=0))
     for done, (index, found) in enumerate(
-        in_parallel(replica_hours, [one_of[key] for key in todo], jobs), 1
+        in_parallel(bound_of, [one_of[key] for key in todo], jobs), 1
     ):
         key = todo[index]
-        hours[key] = found
+        bounds[key] = found
         if (file := _file(out, key)) is not None:
-            content = {"version": VERSION, "spec": one_of[key].to_json(), "replica_hours": found}
-            write_atomically(file, content)
+            write_atomically(
+                file, {"version": VERSION, "spec": one_of[key].to_json(), **found._asdict()}
+            )
         tell(Progress(total=len(one_of), kept=kept, done=done))
-    return hours
+    return bounds
 
 
-def replica_hours(spec: RunSpec) -> float:
+def bound_of(spec: RunSpec) -> Bound:
     """Return the fewest replica hours that would have done for the load of a run."""
     try:
-        return float(hindsight(prepare(spec)).replica_hours)
+        found = hindsight(prepare(spec))
     except PenstockError as error:  # as a text, which travels between processes
         place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
         raise PenstockError(f"hindsight of {place}: {error}") from None
-
-
-def _bound(run: Mapping[str, Any], hours: float) -> dict[str, Any]:
-    ratio = run["replica_hours"] / hours if hours else None
-    return {"hindsight": {"replica_hours": hours, "ratio": ratio}}
+    return Bound(found.replica_hours, found.feasible)
 
 
 def _file(out: Path | None, key: str) -> Path | None:
     return out / BOUNDS / f"{key}.json" if out else None
 
 
-def _kept(file: Path | None) -> float | None:
+def _kept(file: Path | None) -> Bound | None:
     if file is None or not file.is_file():
         return None
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
-        return float(stored["replica_hours"]) if stored["version"] == VERSION else None
+        if stored["version"] != VERSION:
+            return None
+        return Bound(stored["replica_hours"], stored["feasible"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

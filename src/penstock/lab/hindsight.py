@@ -17,7 +17,7 @@ optimum may be a little cheaper.
 - Only the vectors of a ladder (`penstock.lab.hindsight_ladder`) are considered, up to twice the
   peak. Where a change stops the whole job, no other vector could be cheaper. Where it stops
   single operators, those with long pauses may also stay as the best fixed number has them; what
-  lies between is not tried.
+  lies between is not tried, so that in rare cases a looser objective costs a little more.
 - Of very many rungs or labels some are left out, and thousands of replicas are counted coarsely.
 
 So the answer is an upper bound on the true optimum of a fluid engine. For engines that follow
@@ -32,7 +32,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,20 @@ MOST_RUNGS_IF_UNLIKE = 64
 MOST_DETAIL = 500_000
 
 
+class Bounding(Protocol):
+    """What a run is compared with."""
+
+    @property
+    def replica_hours(self) -> float:
+        """The fewest that would have done."""
+        ...
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the objective can be met at all."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hindsight:
     """The cheapest course of a run."""
@@ -78,6 +92,16 @@ class Hindsight:
     def rescales(self) -> int:
         """Changes after the start."""
         return len(self.sequence) - 1
+
+
+def beside(replica_hours: float, bound: "Bounding") -> dict[str, Any]:
+    """How a run compares; no ratio where nothing at all could have met the objective."""
+    ratio = replica_hours / bound.replica_hours if bound.feasible else None
+    return {
+        "replica_hours": float(f"{bound.replica_hours:.6g}"),
+        "ratio": None if ratio is None else float(f"{ratio:.6g}"),
+        "feasible": bound.feasible,
+    }
 
 
 def hindsight(prepared: Prepared) -> Hindsight:

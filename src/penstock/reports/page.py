@@ -113,7 +113,8 @@ th, td { padding: .35rem .7rem; text-align: right; white-space: nowrap;
   border-bottom: 1px solid #e6e9ec; }
 th { background: #f4f6f8; font-weight: 600; vertical-align: bottom; }
 th.word, td.word { text-align: left; }
-td.word:first-child { font-weight: 600; }
+td.word { white-space: normal; vertical-align: top; max-width: 24rem; }
+td.word:first-child { font-weight: 600; white-space: nowrap; }
 tbody tr:hover { background: #f8fafc; }
 figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
