@@ -193,4 +193,4 @@ def _hindsight(prepared: Prepared) -> Callable[[float], dict[str, Any]]:
     from penstock.lab.hindsight import beside, hindsight  # noqa: PLC0415
 
     bound = hindsight(prepared)
-    return lambda replica_hours: beside(replica_hours, bound)
+    return partial(beside, least=bound.replica_hours, feasible=bound.feasible)

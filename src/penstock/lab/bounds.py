@@ -42,10 +42,7 @@ def with_hindsight(
     one_of = {key: specs[place] for place, key in keys.items()}
     bounds = _bounds(one_of, out, jobs, progress)
     return {
-        cell: [
-            run | {"hindsight": beside(run["replica_hours"], bounds[keys[cell, index]])}
-            for index, run in enumerate(runs)
-        ]
+        cell: [_beside(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
         for cell, runs in results.items()
     }
 
@@ -81,6 +78,11 @@ def bound_of(spec: RunSpec) -> Bound:
         place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
         raise PenstockError(f"hindsight of {place}: {error}") from None
     return Bound(found.replica_hours, found.feasible)
+
+
+def _beside(run: Result, bound: Bound) -> Result:
+    told = beside(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
+    return {**run, "hindsight": told}
 
 
 def _file(out: Path | None, key: str) -> Path | None:

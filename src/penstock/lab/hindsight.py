@@ -58,20 +58,6 @@ MOST_RUNGS_IF_UNLIKE = 64
 MOST_DETAIL = 500_000
 
 
-class Bounding(Protocol):
-    """What a run is compared with."""
-
-    @property
-    def replica_hours(self) -> float:
-        """The fewest that would have done."""
-        ...
-
-    @property
-    def feasible(self) -> bool:
-        """Whether the objective can be met at all."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hindsight:
     """The cheapest course of a run."""
@@ -94,13 +80,12 @@ class Hindsight:
         return len(self.sequence) - 1
 
 
-def beside(replica_hours: float, bound: "Bounding") -> dict[str, Any]:
+def beside(replica_hours: float, least: float, *, feasible: bool) -> dict[str, Any]:
     """How a run compares; no ratio where nothing at all could have met the objective."""
-    ratio = replica_hours / bound.replica_hours if bound.feasible else None
     return {
-        "replica_hours": float(f"{bound.replica_hours:.6g}"),
-        "ratio": None if ratio is None else float(f"{ratio:.6g}"),
-        "feasible": bound.feasible,
+        "replica_hours": float(f"{least:.6g}"),
+        "ratio": float(f"{replica_hours / least:.6g}") if feasible else None,
+        "feasible": feasible,
     }
 
 
