@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint unit format bench lock clean
+.PHONY: help setup demo test lint unit format bench reproduce lock clean
 
 help:            ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/' | expand -t 14
@@ -18,7 +18,7 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-demo: setup      ## a small pipeline under changing load, decided and explained
+demo: setup      ## a pipeline under a wave of load, simulated, decided and explained
 	@$(BIN)/python examples/demo.py
 
 lint: setup      ## ruff, mypy --strict, import-linter
@@ -40,6 +40,9 @@ format: setup    ## mend what ruff can mend
 
 bench: setup     ## every benchmark; each prints one table of ratios
 	@for bench in benchmarks/*.py; do $(BIN)/python $$bench || exit 1; done
+
+reproduce: setup ## run the published experiments, judge every claim; about 10 minutes
+	@$(BIN)/penstock reproduce all --markdown docs/reproduction.md --html runs/reproduction.html
 
 lock: setup      ## pin all dependencies again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

@@ -1,6 +1,6 @@
 """The main job, for now on the simulator: a wave of load, a policy that follows it, and why.
 
-    make demo
+make demo
 """
 
 import sys

@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from tests.builders import op, snap
 
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.engines.port import Capabilities, Plan, Status
 from penstock.errors import NotReadyError, RescaleError

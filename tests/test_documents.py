@@ -10,6 +10,7 @@ import pytest
 from tests.contracts.policy_checks import CHECKS
 
 from penstock.control.registry import builtin_policies, policy_from_file
+from penstock.lab.published import PAPERS, load_published
 
 ROOT = Path(__file__).parents[1]
 
@@ -63,3 +64,10 @@ def test_the_changelog_and_the_package_agree_on_the_version() -> None:
     assert version is not None
     assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
     assert f'__version__ = "{version[1]}"' in (ROOT / "src/penstock/__init__.py").read_text()
+
+
+def test_every_claim_has_its_verdict_in_the_reproduction() -> None:
+    text = (ROOT / "docs" / "reproduction.md").read_text()
+    for paper in PAPERS:
+        for claim in load_published(paper).claims:
+            assert f"| {claim.id} |" in text, f"{claim.id}: run make reproduce"

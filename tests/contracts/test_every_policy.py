@@ -10,8 +10,9 @@ from tests.contracts.policy_checks import CHECKS
 
 from penstock.control.registry import builtin_policies, policy_from_file
 from penstock.core import policies as room
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.policy import Policy
+from penstock.core.reasons import Reason
 
 POLICIES = builtin_policies()
 
@@ -44,7 +45,8 @@ def test_all_fourteen_are_here() -> None:
 NEW_POLICY = '''
 """Doubles whatever is more than 90 % busy."""
 
-from penstock.core.decision import Reason, Target, keep
+from penstock.core.decision import Target, keep
+from penstock.core.reasons import Reason
 from penstock.core.policy import Policy, each_operator
 
 

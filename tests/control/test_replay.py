@@ -12,9 +12,10 @@ from penstock.control.journal import tick_from_json, tick_to_json
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.registry import builtin_policies
 from penstock.control.replay import Answer, replay, summary, wanted
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.guards import Guards
 from penstock.core.policy import Applied, History, Policy
+from penstock.core.reasons import Reason
 from penstock.lab.simulation import RunSpec, prepare
 
 POLICIES = sorted(name for name, p in builtin_policies().items() if p.reads == "operators")

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from penstock.control.journal import JournalWriter, read_journal
 from penstock.control.loop import Tick
 from penstock.control.scores import Scores, percentile, rescales_possible, score
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.histogram import Histogram
+from penstock.core.reasons import Reason
 from penstock.engines.port import Status
 from penstock.lab.simulation import RunSpec, prepare
 

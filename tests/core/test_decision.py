@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from penstock.core.decision import Decision, Move, Placement, Reason, Target, keep, read_reason
+from penstock.core.decision import Decision, Move, Placement, Target, keep
 from penstock.core.histogram import Histogram
+from penstock.core.reasons import Reason, read_reason
 
 
 def test_a_decision_reads_back_as_it_was_written() -> None:

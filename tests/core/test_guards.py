@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from tests.builders import bare, snap
 
-from penstock.core.decision import Decision, Move, Placement, Reason, Target, keep
+from penstock.core.decision import Decision, Move, Placement, Target, keep
 from penstock.core.guards import Guards, Past, guard
+from penstock.core.reasons import Reason
 from penstock.errors import InputError
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
 
-from penstock.core.decision import Decision, Placement, Reason, Step, Target
+from penstock.core.decision import Decision, Placement, Step, Target
 from penstock.core.numbers import pretty
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 #: Columns that a story may take, so that it reads well in a terminal and in a mail.

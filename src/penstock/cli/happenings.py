@@ -6,8 +6,9 @@ from itertools import groupby
 
 from penstock.cli.charts import clock, table
 from penstock.control.loop import Tick
-from penstock.core.decision import Reason, Target
+from penstock.core.decision import Target
 from penstock.core.numbers import pretty
+from penstock.core.reasons import Reason
 from penstock.engines.port import Event
 
 _ASLEEP = "the loop slept through its cool-down"

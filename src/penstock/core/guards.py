@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from penstock.core.budget import fit
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
 

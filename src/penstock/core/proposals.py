@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil
 from penstock.core.policy import History, each_operator, within
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 #: Factor by which one operator should change at one time, with the numbers it came from.

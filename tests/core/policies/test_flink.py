@@ -6,9 +6,10 @@ import pytest
 from tests.builders import bare, snap
 
 from penstock.core.alignment import align
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.experience import scalability
 from penstock.core.policies.flink import FlinkParams, flink
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
 
 AT_ONCE = {"window_s": 0, "stabilization_s": 0}

@@ -133,6 +133,31 @@ def test_retention_drops_what_is_too_old_and_counts_it() -> None:
     assert any(event.kind == "dropped" for event in status.events)
 
 
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(0, 300), min_size=1, max_size=60),
+    st.integers(1, 20),
+    st.sampled_from([0.0, 5.0, 10.0]),
+    st.lists(st.integers(1, 4), max_size=3),
+)
+def test_the_topic_holds_what_the_operator_has_waiting(
+    rates: list[int], retention_s: int, block_s: float, changes: list[int]
+) -> None:
+    """Whatever is offered, dropped or changed, no record is both taken and dropped."""
+    queues = {"retention_s": float(retention_s), "retention_block_s": block_s}
+    rules = {"queues": queues, "rescaling": {"scope": "job", "pause_s": 4.0}}
+    run = FluidEngine(chain(100), parse_profile("x", rules), {"o0": rates})
+    for k in (1, *changes):
+        if k != run.status().running["o0"]:
+            run.apply(Plan(replicas={"o0": k}))
+        for _ in range(20):
+            run.advance(1)
+            assert run._topics[0].waiting == run.flows["o0"].queue >= 0
+    status = run.status()
+    total = status.processed_records + status.dropped_records + status.backlog_records
+    assert status.offered_records == total
+
+
 def test_retention_in_blocks_keeps_records_longer() -> None:
     sharp = engine(chain(100), 400, parse_profile("x", {"queues": {"retention_s": 60.0}}))
     blocks = {"queues": {"retention_s": 60.0, "retention_block_s": 60.0}}

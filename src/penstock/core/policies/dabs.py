@@ -7,10 +7,11 @@ queued belongs to the engine, not to the policy.
 
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy, each_operator, within
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import line_at
 from penstock.errors import InputError

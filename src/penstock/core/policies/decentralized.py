@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil, floor
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
 

@@ -8,11 +8,12 @@ evaluation thesis (4.3). A backlog is ignored by design.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy, within
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
 SIZE = (

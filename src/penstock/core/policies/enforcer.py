@@ -8,10 +8,11 @@ section V.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Move, Placement, Reason
+from penstock.core.decision import Decision, Move, Placement
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy
+from penstock.core.reasons import Reason
 from penstock.core.rebalancing import Hosts, release, relieve
 from penstock.core.snapshot import HostSnapshot, Snapshot
 from penstock.errors import InputError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.alignment import align
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.experience import speed_up, was_ineffective
 from penstock.core.flink_evaluation import Evaluated, evaluate
 from penstock.core.frozen import FrozenDict
@@ -18,6 +18,7 @@ from penstock.core.metric_window import Array, Windows
 from penstock.core.numbers import NOISE
 from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
 from penstock.core.policy import Applied, History, Policy
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
 

@@ -7,11 +7,12 @@ distributed stream processing systems", SBAC-PAD 2022, section IV, equations 1 t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 SIZE = (

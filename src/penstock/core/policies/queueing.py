@@ -8,11 +8,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen import FrozenDict
 from penstock.core.longest_path import heaviest_of_a_long_path, lightest_of_a_short_path
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.waiting import response_time_s
 

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target
+from penstock.core.decision import Decision, Target
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
 

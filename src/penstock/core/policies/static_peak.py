@@ -6,12 +6,13 @@ pays without an autoscaler.
 
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policies.psps import expected_arrival_rates
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 SIZE = "wanted = {wanted}, enough for {peak} records/s at the sources"

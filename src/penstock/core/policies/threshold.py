@@ -6,9 +6,10 @@ Processing", ICPE 2021 Companion, section 4.1.
 
 from dataclasses import dataclass
 
-from penstock.core.decision import Decision, Reason, Target, keep
+from penstock.core.decision import Decision, Target, keep
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.errors import InputError
 

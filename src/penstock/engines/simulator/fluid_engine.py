@@ -123,10 +123,11 @@ class FluidEngine:
         self._steps += 1
         now_s = self.now_s
         for i, topic in self._topics.items():
-            if dropped := topic.expire(now_s):
-                self._expire(i, dropped)
             taken = topic.take(self._flows[i].processed - before[i].processed, now_s)
             self._delays.count(i, taken, before, self._flows)
+            # after the taking: what was read in this step cannot expire any more
+            if dropped := topic.expire(now_s):
+                self._expire(i, dropped)
         for i, k in enumerate(change.running):
             self._replica_s[i] += k * STEP_S
         self._scrape(now_s, paused=change.stops_all(began_s))

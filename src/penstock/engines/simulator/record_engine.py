@@ -33,6 +33,7 @@ class RecordEngine:
         self._seen_s, self._seen = simulator.now_s, simulator.totals()
         self._snapshot: Snapshot | None = None
         self._told = self._seen
+        self._pause_s = 0.0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -68,12 +69,14 @@ class RecordEngine:
         totals, tally = self._simulator.totals(), self._simulator.tally()
         events = self._events(totals)
         self._told = totals
+        self._pause_s += sum(e.numbers["pause_s"] for e in events if e.kind == "restart")
         return Status(
             at=self._simulator.now_s,
             requested=FrozenDict({name: now.requested for name, now in totals.items()}),
             running=FrozenDict({name: now.running for name, now in totals.items()}),
             latency=FrozenDict(self._simulator.take_latency()),
             replica_s=FrozenDict({name: now.replica_s for name, now in totals.items()}),
+            pause_s=self._pause_s,
             events=events,
             offered_records=tally.offered,
             processed_records=tally.delivered + tally.filtered,

@@ -59,6 +59,11 @@ class Topic:
             dropped += self._pop()
         return dropped
 
+    @property
+    def waiting(self) -> int:
+        """Records that are still there."""
+        return sum(self._left)
+
     def _pop(self) -> int:
         self._head += 1
         return self._left.popleft()
