@@ -111,3 +111,16 @@ def test_rescales_possible_is_what_a_loop_that_always_acts_does(
             acted, last = acted + 1, at
     assert acted == possible
     assert rescales_possible(8400, 15, {"cooldown_s": cooldown_s}) == possible
+
+
+def test_replicas_are_counted_even_if_every_tick_meets_a_restart() -> None:
+    """What was asked for at one tick ran until the next one, which finds the engine restarting."""
+    scores = Scores()
+    for at, requested in ((15.0, 5), (30.0, 9), (45.0, 2)):
+        status = Status(
+            at=at, requested={"a": requested}, running={"a": 0}, replica_s={"a": 3.0 * at}
+        )
+        scores.add(Tick(at=at, status=status))
+    result = scores.result()
+    assert result["replicas"]["max"] == 9
+    assert result["operators"]["a"]["replicas"]["max"] == 9

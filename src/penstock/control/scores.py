@@ -30,15 +30,26 @@ class Scores:
             self._latency.merge(histogram)
         if status.age_s is not None:
             self._ages.append(status.age_s)
-        self._most_in_all = max(self._most_in_all, sum(status.running.values()))
-        for name, k in status.running.items():
-            self._most[name] = max(self._most.get(name, 0), k)
+        self._count_replicas(tick)
         if tick.applied and tick.decision is not None:
             self._rescales += 1
             for name in tick.decision.changes:
                 self._by_operator[name] = self._by_operator.get(name, 0) + 1
         self._degrade(tick)
         self._before = tick
+
+    def _count_replicas(self, tick: Tick) -> None:
+        """Note the most that ran: now, or since the last tick, when its change was carried out.
+
+        The present alone would miss them in an engine that stands still at every tick's change.
+        """
+        seen = [tick.status.running]
+        if self._before is not None:
+            seen.append(self._before.status.requested)
+        for replicas in seen:
+            self._most_in_all = max(self._most_in_all, sum(replicas.values()))
+            for name, k in replicas.items():
+                self._most[name] = max(self._most.get(name, 0), k)
 
     def _degrade(self, tick: Tick) -> None:
         before = self._before.status if self._before else None

@@ -190,7 +190,7 @@ def _latency(tick: Tick, _before: Tick | None) -> float | None:
 
 _PANELS: dict[str, Callable[[Tick, Tick | None], float | None]] = {
     "offered": _offered,
-    "replicas": lambda tick, _: float(sum(tick.status.running.values())),
+    "replicas": lambda tick, _: float(sum(tick.status.requested.values())),
     "latency": _latency,
     "age": lambda tick, _: tick.status.age_s,
     "backlog": lambda tick, _: float(tick.status.backlog_records),
