@@ -26,7 +26,7 @@ def test_a_figure_is_curves_over_minutes() -> None:
     minutes = [minute for minute, _ in curves["offered"]]
     assert minutes[0] == 0.25
     assert minutes[-1] == 140
-    assert max(value for _, value in curves["replicas"]) == 15
+    assert 10 <= max(value for _, value in curves["replicas"]) <= 15
 
 
 @pytest.mark.parametrize(
