@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint unit format bench reproduce lock clean
+.PHONY: help setup demo test lint unit slow format bench reproduce lock clean
 
 help:            ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/' | expand -t 14
@@ -27,12 +27,15 @@ lint: setup      ## ruff, mypy --strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 6
 
-unit: setup      ## unit tests, doctests and README examples; core's with coverage
+unit: setup      ## unit tests and doctests, below half a minute; core's with coverage
 	@$(BIN)/pytest tests/core src/penstock/core --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=95 --skip-covered
-	@$(BIN)/pytest -n auto --ignore=tests/core --ignore=src/penstock/core --durations=5
+	@$(BIN)/pytest -n auto -m "not slow" --ignore=tests/core --ignore=src/penstock/core
 
-test: lint unit  ## everything that CI runs
+slow: setup      ## theory, hindsight, engine contracts, drawings, README examples
+	@$(BIN)/pytest -n auto -m slow tests
+
+test: lint unit slow ## everything that CI runs
 
 format: setup    ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .

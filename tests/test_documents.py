@@ -12,6 +12,8 @@ from tests.contracts.policy_checks import CHECKS
 from penstock.control.registry import builtin_policies, policy_from_file
 from penstock.lab.published import PAPERS, load_published
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 

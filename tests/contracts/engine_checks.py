@@ -169,7 +169,7 @@ def check_a_change_leaves_an_event(make: Make) -> None:
     engine.status()
     engine.apply(Plan(replicas={"first": 4}))
     events = []
-    for _ in range(48):
+    for _ in range(24):
         engine.advance(5)
         events += engine.status().events
     assert any(event.operator == "first" and event.kind == "running" for event in events)

@@ -11,6 +11,8 @@ from penstock.engines.simulator.library import load_profile, profiles
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.workloads.workload import Workload
 
+pytestmark = pytest.mark.slow
+
 PIPELINE = SimulatedPipeline(
     name="two",
     operators=(

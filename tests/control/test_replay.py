@@ -18,6 +18,8 @@ from penstock.core.policy import Applied, History, Policy
 from penstock.core.reasons import Reason
 from penstock.lab.simulation import RunSpec, prepare
 
+pytestmark = pytest.mark.slow
+
 POLICIES = sorted(name for name, p in builtin_policies().items() if p.reads == "operators")
 
 

@@ -24,6 +24,8 @@ from penstock.lab.hindsight_ladder import Changes, Ladder, build_ladder
 from penstock.lab.simulation import Prepared, RunSpec, prepare
 from penstock.workloads.workload import Workload
 
+pytestmark = pytest.mark.slow
+
 TICK_S = 15
 MAP = SimulatedOperator(name="map", capacity_rate=10.0, state_mb=1000.0)
 SINK = SimulatedOperator(name="sink", capacity_rate=14.0, upstream=("map",), native=True)

@@ -13,6 +13,8 @@ from penstock.reports.canvas import as_svg
 from penstock.reports.pictures import Bar, Line, Panel, Point, Range, bars, over_time, pareto
 from penstock.reports.styles import POLICIES, style_of, styles_of
 
+pytestmark = pytest.mark.slow
+
 MINUTES = (0, 1, 2, 3)
 LOAD = Panel(
     title="offered load",

@@ -13,7 +13,7 @@ from penstock.engines.simulator.records import RecordSimulator
 from penstock.engines.simulator.service import Service
 
 # a million records under a line tracer would take most of a minute
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.no_cover, pytest.mark.slow]
 
 WITHIN = 0.03
 SEED = 1
