@@ -180,3 +180,12 @@ def test_mistakes_are_named_before_anything_is_kept(
     captured = capsys.readouterr()
     assert captured.out == "" and problem in captured.err
     assert not out.exists()
+
+
+def test_a_mistake_that_shows_at_the_first_decision_leaves_no_half_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run"
+    assert main(["simulate", "--minutes", "1", "--guard", "budget=2", "--out", str(place)]) == 2
+    assert "budget: 2 cannot give each of 3 operators a replica" in capsys.readouterr().err
+    assert not place.exists()

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -95,7 +96,12 @@ def run(args: argparse.Namespace) -> int:
         if directory is not None:
             journal = begin_run(directory, prepared.spec.to_json(), prepared.header())
             watchers.append(stack.enter_context(journal).write)
-        result = prepared.run(partial(_tell, watchers))
+        try:
+            result = prepared.run(partial(_tell, watchers))
+        except InputError:  # some mistakes show at the first decision only; leave no half a run
+            if directory is not None:
+                shutil.rmtree(directory)
+            raise
     if compare is not None:
         result["hindsight"] = compare(result["replica_hours"])
     if directory is not None:
