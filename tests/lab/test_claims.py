@@ -75,6 +75,22 @@ def test_a_verdict_tells_what_was_measured_and_without_the_cause() -> None:
     assert verdict.without.startswith("c: 1.0 [")
 
 
+def test_an_unknown_measure_decides_nothing_and_is_not_zero() -> None:
+    claim = parse_claim(
+        {
+            "id": "x",
+            "where": "y",
+            "says": "z",
+            "measure": "none",
+            "number": {"cell": "a", "band": [0, 1]},
+        },
+        CELLS,
+    )
+    verdict = judge(claim, RESULTS)
+    assert verdict.answer is Answer.UNDECIDED
+    assert verdict.measured == "none is unknown in 4 of 4 runs of a"
+
+
 def test_what_cannot_be_decided_says_why() -> None:
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "undecidable": "no crash"}, CELLS)
     assert judge(claim, {}).answer is Answer.UNDECIDED

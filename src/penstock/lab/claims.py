@@ -156,6 +156,8 @@ def judge(claim: Claim, results: Results) -> Verdict:
     """Return the verdict over the runs of all cells."""
     if claim.undecidable:
         return Verdict(claim=claim, answer=Answer.UNDECIDED, measured=claim.undecidable)
+    if holes := [hole for check in claim.checks for hole in _holes(check, results)]:
+        return Verdict(claim=claim, answer=Answer.UNDECIDED, measured="; ".join(holes))
     answers = [_judge_check(check, results) for check in claim.checks]
     answer = Answer.YES
     if Answer.NO in answers:
@@ -164,7 +166,11 @@ def judge(claim: Claim, results: Results) -> Verdict:
         answer = Answer.UNDECIDED
     measured = "; ".join(_measured(check, results) for check in claim.checks)
     without = ""
-    if claim.without and claim.checks:
+    if (
+        claim.without
+        and claim.checks
+        and not _unknown(claim.checks[0].measure, claim.without, results)
+    ):
         name = claim.checks[0].measure
         without = f"{claim.without}: {_shown(name, claim.without, results)}"
     return Verdict(claim=claim, answer=answer, measured=measured, without=without)
@@ -202,8 +208,22 @@ def _judge_link(link: Link, name: str, results: Results) -> Answer:
 
 
 def _values(name: str, cell: str, results: Results) -> list[float]:
-    values = [measure(name)(result) for result in results[cell]]
-    return [0.0 if value is None else value for value in values]
+    values = (measure(name)(result) for result in results[cell])
+    return [value for value in values if value is not None]
+
+
+def _unknown(name: str, cell: str, results: Results) -> int:
+    """In how many runs of a cell a measure is unknown."""
+    return len(results[cell]) - len(_values(name, cell, results))
+
+
+def _holes(check: Check, results: Results) -> list[str]:
+    """Where a measure is unknown: without evidence nothing is decided."""
+    return [
+        f"{check.measure} is unknown in {missing} of {len(results[cell])} runs of {cell}"
+        for cell in check.cells
+        if (missing := _unknown(check.measure, cell, results))
+    ]
 
 
 def _measured(check: Check, results: Results) -> str:

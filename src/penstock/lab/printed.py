@@ -1,5 +1,6 @@
 """Tables that a paper printed, beside ours: do the same pairs come out in the same order?"""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -38,8 +39,9 @@ def means(printed: Printed, results: Results, cell: str) -> list[float]:
     """Our figures for one cell, as means over the seeds."""
     figures = []
     for column in printed.columns:
-        values = [measure(column)(result) or 0.0 for result in results[cell]]
-        figures.append(sum(values) / len(values))
+        values = [measure(column)(result) for result in results[cell]]
+        known = [value for value in values if value is not None]
+        figures.append(sum(known) / len(known) if known else math.nan)
     return figures
 
 
