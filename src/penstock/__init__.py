@@ -1,3 +1,18 @@
 """Penstock: elastic stream processing on Spark."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.pipelines.pipeline import Pipeline
+
+__all__ = ["Pipeline", "__version__"]
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load what pipeline files import when they ask for it: the commands must start at once."""
+    if name == "Pipeline":
+        return import_module("penstock.pipelines.pipeline").Pipeline
+    raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -3,7 +3,12 @@
 PenstockError
 ├── InputError       what the user gave is wrong, and the user can mend it (exit code 2)
 ├── NotReadyError    the engine has no measures yet; the loop skips this tick
-└── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
+├── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
+└── TopicError       a topic cannot be read or written (exit code 1)
+    ├── TruncatedError   rows that retention has removed were asked for
+    ├── DamagedError     a file is cut short, altered or missing
+    ├── LockedError      another process writes there
+    └── FullError        no space left on the disk; nothing committed is lost
 """
 
 from collections.abc import Iterable
@@ -49,6 +54,95 @@ class NotReadyError(PenstockError):
 
 class RescaleError(PenstockError):
     """The engine refused a plan or lost it."""
+
+
+class TopicError(PenstockError):
+    """A topic cannot be read or written.
+
+    >>> print(TopicError("images", "holds 5 rows, but row 7 was asked for"))
+    topic images: holds 5 rows, but row 7 was asked for
+    """
+
+    # the fields are the arguments of the exception, so that it can go to another process
+
+    def __init__(self, topic: str, *fields: object) -> None:
+        super().__init__(topic, *fields)
+        self.topic = topic
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the name of the topic."""
+        return str(self.args[1])
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}: {self.problem}"
+
+
+class TruncatedError(TopicError):
+    """Rows were asked for that retention has removed.
+
+    >>> print(TruncatedError("images", 7, 100))
+    topic images: row 7 was removed by retention; the first row there is 100
+    """
+
+    def __init__(self, topic: str, offset: int, first: int) -> None:
+        super().__init__(topic, offset, first)
+        self.offset, self.first = offset, first
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the name of the topic."""
+        return f"row {self.offset} was removed by retention; the first row there is {self.first}"
+
+
+class DamagedError(TopicError):
+    """A file of a topic is cut short, altered or missing.
+
+    >>> print(DamagedError("images", "segments/1f.arrow", "missing"))
+    topic images: segments/1f.arrow: missing
+    """
+
+    def __init__(self, topic: str, file: str, what: str) -> None:
+        super().__init__(topic, file, what)
+        self.file, self.what = file, what
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the name of the topic."""
+        return f"{self.file}: {self.what}"
+
+
+class LockedError(TopicError):
+    """Another process writes there, to a topic or to a whole run.
+
+    >>> print(LockedError("images", "process 4711"))
+    images: process 4711 writes there, and there is one writer at a time
+    """
+
+    def __init__(self, topic: str, holder: str) -> None:
+        super().__init__(topic, holder)
+        self.holder = holder
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the name of the topic."""
+        return f"{self.holder} writes there, and there is one writer at a time"
+
+    def __str__(self) -> str:
+        return f"{self.topic}: {self.problem}"
+
+
+class FullError(TopicError):
+    """There is no space left on the disk.
+
+    >>> print(FullError("images", "No space left on device"))
+    topic images: No space left on device; nothing committed is lost: make space and write again
+    """
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the name of the topic."""
+        return f"{self.args[1]}; nothing committed is lost: make space and write again"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -92,12 +92,12 @@ def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
     text = tell(capsys, str(tmp_path))
     assert text.startswith("one-more: 2 changes in 4 ticks, 1 min\n")
     assert "at 30 s (0:00:30)\n  map  1 -> 2  bottleneck: this" in text
-    assert "  refused: no machine is free\n" in text
+    assert "  not carried out: no machine is free\n" in text
     assert "  map\n    1  still starting\n" in text
     assert tell(capsys, str(tmp_path), "--at", "15") == (
         "at 15 s nothing was decided: still starting\n"
     )
-    assert "  refused: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
+    assert "  not carried out: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
 
 
 def test_what_takes_effect_at_once_follows_from_its_own_decision(

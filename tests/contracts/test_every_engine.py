@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from tests.contracts.engine_checks import AT_MOST, CHECKS, OFFERED_RATE, REPLICA_RATE, Make
+from tests.contracts.engine_checks import AT_MOST, CHECKS, OFFERED_RATE, REPLICA_RATE, Make, Paced
 
-from penstock.engines.port import Engine
 from penstock.engines.simulator.build import build_engine
 from penstock.engines.simulator.library import load_profile, profiles
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
@@ -34,8 +33,8 @@ LOAD = Workload.of_steps([OFFERED_RATE] * 60, step_s=60.0)
 def maker(profile: str) -> Make:
     """Makes engines of one profile, each the same."""
 
-    def make() -> Engine:
-        return build_engine(PIPELINE, load_profile(profile), LOAD, "ds2", seed=1)
+    def make() -> Paced:
+        return Paced(build_engine(PIPELINE, load_profile(profile), LOAD, "ds2", seed=1))
 
     return make
 

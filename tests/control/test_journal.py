@@ -1,18 +1,27 @@
 """The journal: every tick comes back, damage is named, old files stay readable."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.control.rig import SlowEngine, policy_of, wants
 
-from penstock.control.journal import (
-    JournalWriter,
-    read_journal,
-    tick_from_json,
-    tick_to_json,
-)
-from penstock.control.loop import Tick
+from penstock.control.decider import Decider
+from penstock.control.execution import Patience
+from penstock.control.journal import JournalWriter, read_journal, read_ticks
+from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.scores import score
+from penstock.control.ticks import tick_from_json, tick_to_json
+from penstock.engines.port import Event
 from penstock.errors import InputError
 from penstock.lab.simulation import RunSpec, prepare
 
@@ -84,6 +93,8 @@ def test_a_header_alone_is_a_journal_without_ticks(tmp_path: Path) -> None:
         ('{"at": 15.0,', ":3: not JSON"),
         ('{"at": 15.0}', ":3: records: missing"),
         ('{"at": NaN}', ":3: NaN is not a number"),
+        ("[15.0]", ":3: is not a tick"),
+        ('{"resumed": {}}', ":3: at: missing"),
     ],
 )
 def test_a_broken_line_is_named(path: Path, line: str, problem: str) -> None:
@@ -125,3 +136,143 @@ def test_a_journal_recorded_by_version_1_is_read() -> None:
     result = json.loads((RECORDED / "result-v1.json").read_text())
     again = score(journal.ticks, journal.run["objective_s"])
     assert again == {name: result[name] for name in again}
+
+
+def some_ticks(count: int) -> list[Tick]:
+    """Ticks with a failed change, retries, a late tick, an engine that ends, and odd numbers."""
+    engine = SlowEngine(
+        stalls=lambda at: at < 80.0, oversleeps={30.0: 31.0}, over_at=15.0 * count - 1
+    )
+    decider = Decider(policy_of(wants(work=3)))
+    schedule = Schedule(duration_s=15.0 * count, interval_s=15.0)
+    patience = Patience(deadline_s=30.0)
+    return list(run_loop(engine, decider, schedule, clock=engine.clock, patience=patience))
+
+
+def test_what_the_loop_adds_comes_back(tmp_path: Path) -> None:
+    ticks = some_ticks(8)
+    kinds = {event.kind for tick in ticks for event in tick.status.events}
+    assert kinds == {"failed", "retried", "late-tick"}
+    with JournalWriter(tmp_path / "j", {}) as journal:
+        for tick in ticks:
+            journal.write(tick)
+    for again, tick in zip(read_ticks(tmp_path / "j"), ticks, strict=True):
+        assert (again.plan, again.error) == (tick.plan, tick.error)
+        assert again.status.events == tick.status.events
+        assert again.status.over == tick.status.over == (tick is ticks[-1])
+
+
+def test_a_plan_is_written_only_where_it_is_not_the_decision() -> None:
+    written = [tick_to_json(tick) for tick in some_ticks(8)]
+    assert [line["at"] for line in written if line["applied"]] == [15, 90]
+    assert not any("plan" in line for line in written)
+    assert tick_to_json(replace(some_ticks(1)[0], plan={}))["plan"] == {}
+
+
+def test_numbers_that_json_does_not_have_leave_the_journal_readable(tmp_path: Path) -> None:
+    (tick,) = some_ticks(1)
+    target = replace(
+        tick.decision.targets["work"],
+        formula="{a} {b} {c}",
+        numbers={"a": [float("nan"), np.float32(0.5)], "b": np.int64(7), ("c",): {1}},
+    )
+    decision = replace(tick.decision, targets={"work": target})
+    with JournalWriter(tmp_path / "j", {"duration_s": float("inf")}) as journal:
+        journal.write(replace(tick, decision=decision))
+    journal = read_journal(tmp_path / "j")
+    assert journal.run == {"duration_s": None}
+    numbers = journal.ticks[0].decision.targets["work"].numbers
+    assert numbers == {"a": [None, 0.5], "b": 7, "('c',)": "{1}"}
+
+
+TICKS = some_ticks(8)
+
+
+def whole_journal() -> bytes:
+    with TemporaryDirectory() as root:
+        path = Path(root) / "journal.jsonl"
+        with JournalWriter(path, {"policy": "made", "place": "Zürich"}) as journal:
+            for tick in TICKS[:4]:
+                journal.write(tick)
+        return path.read_bytes()
+
+
+WHOLE = whole_journal()
+HEADER_ENDS = WHOLE.index(b"\n") + 1
+
+
+@given(cut=st.integers(0, len(WHOLE)))
+@example(cut=0)
+@example(cut=HEADER_ENDS - 1)
+@example(cut=HEADER_ENDS)
+@example(cut=len(WHOLE) - 1)
+@example(cut=len(WHOLE))
+def test_a_journal_cut_at_any_byte_is_readable_and_can_be_resumed(cut: int) -> None:
+    has_header, kept = cut >= HEADER_ENDS, max(0, WHOLE[:cut].count(b"\n") - 1)
+    with TemporaryDirectory() as root:
+        path = Path(root) / "journal.jsonl"
+        path.write_bytes(WHOLE[:cut])
+        if has_header:
+            assert [tick.at for tick in read_ticks(path)] == [tick.at for tick in TICKS[:kept]]
+        with JournalWriter.resume(path, {"policy": "made"}) as journal:
+            assert journal.start_s == (TICKS[kept - 1].at if kept else 0.0)
+            for tick in TICKS[kept:]:
+                journal.write(tick)
+        found = read_journal(path)
+    assert found.run["policy"] == "made" and ("place" in found.run) == has_header
+    assert [tick.at for tick in found.ticks] == [tick.at for tick in TICKS]
+    for n, (tick, was) in enumerate(zip(found.ticks, TICKS, strict=True)):
+        resumed = [Event(at=journal.start_s, kind="resumed-run")] if n == kept else []
+        assert tick.status.events == (*(resumed if has_header else ()), *was.status.events)
+
+
+@given(lost=st.integers(0, 40))
+def test_a_run_that_is_killed_while_it_is_resumed_can_be_resumed(lost: int) -> None:
+    with TemporaryDirectory() as root:
+        path = Path(root) / "journal.jsonl"
+        path.write_bytes(WHOLE)
+        JournalWriter.resume(path, {}).__exit__(None, None, None)
+        resumed = path.read_bytes()
+        path.write_bytes(resumed[: max(len(WHOLE), len(resumed) - lost)])
+        with JournalWriter.resume(path, {}) as journal:
+            assert journal.start_s == TICKS[3].at
+        assert [tick.at for tick in read_ticks(path)] == [tick.at for tick in TICKS[:4]]
+
+
+def test_each_resumption_is_an_event_of_the_tick_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(WHOLE)
+    for _ in range(2):
+        with JournalWriter.resume(path, {}):
+            pass
+    assert len(read_journal(path).ticks) == 4
+    with JournalWriter.resume(path, {}) as journal:
+        journal.write(TICKS[4])
+    last = read_journal(path).ticks[-1]
+    assert [(event.kind, event.at) for event in last.status.events[:3]] == [
+        ("resumed-run", TICKS[3].at)
+    ] * 3
+
+
+def test_a_journal_that_ends_with_something_else_is_not_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(WHOLE + b"\xff\n")
+    with pytest.raises(InputError, match="its last line is not JSON"):
+        JournalWriter.resume(path, {})
+    assert path.read_bytes() == WHOLE + b"\xff\n"
+
+
+def test_a_process_that_is_killed_has_lost_no_line(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from penstock.control.journal import JournalWriter, read_ticks\n"
+        "source, path = map(Path, sys.argv[1:])\n"
+        "journal = JournalWriter(path, {'policy': 'dhalion'})\n"
+        "for tick in list(read_ticks(source))[:30]: journal.write(tick)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = tmp_path / "journal.jsonl"
+    source = RECORDED / "journal-v1.jsonl"
+    done = subprocess.run([sys.executable, "-c", script, source, path], env=os.environ, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(read_journal(path).ticks) == 30

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tests.fakes import ONE_MORE, FakeEngine
 
 from penstock.control.decider import Decider
-from penstock.control.journal import tick_from_json, tick_to_json
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.registry import builtin_policies
 from penstock.control.replay import Answer, replay, summary, wanted
+from penstock.control.ticks import tick_from_json, tick_to_json
 from penstock.core.decision import Decision, Target
 from penstock.core.guards import Guards
 from penstock.core.policy import Applied, History, Policy

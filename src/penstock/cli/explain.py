@@ -9,6 +9,7 @@ from pathlib import Path
 from penstock.cli.charts import clock, minutes, table
 from penstock.cli.explaining import explain
 from penstock.cli.happenings import because, silence, what_followed, why_not
+from penstock.control.header import policy_asked
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.control.rundir import Run, read_run
@@ -35,7 +36,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("directory", metavar="RUN", help="directory of a run, as penstock simulate keeps it")
+    add("directory", metavar="RUN", help="directory of a run")
     add("--at", metavar="T", help="the tick nearest to this time: seconds, or minutes as 33m")
     add("--operator", metavar="NAME", help="only this operator")
     parser.set_defaults(run=run)
@@ -85,11 +86,14 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
     of = f" of {operator}" if operator else ""
     length = minutes(ticks[-1].at)
     yield f"{run.journal.run['policy']}: {done} changes{of} in {len(ticks)} ticks, {length}"
+    if before := list(what_followed(ticks, -1, operator)):
+        yield from ("", "before the first change", *before)
     for i in changes:
         yield ""
         yield f"at {pretty(ticks[i].at)} s ({clock(ticks[i].at)})"
         yield from _change(ticks[i], operator)
-        yield from what_followed(ticks, i, operator)
+        if ticks[i].applied:
+            yield from what_followed(ticks, i, operator)
     yield ""
     yield from why_not(ticks, [operator] if operator else list(ticks[0].status.running))
     last = _last_decision(ticks)
@@ -103,8 +107,8 @@ def _one_tick(run: Run, place: int, operator: str | None) -> Iterator[str]:
     tick = ticks[place]
     if tick.decision is not None:
         yield _story(run, tick, operator)
-        if tick.decision.is_change and not tick.applied:
-            yield f"  refused: {tick.error}"
+        if tick.error:
+            yield f"  not carried out: {tick.error}"
         if tick.applied:
             yield from what_followed(ticks, place, operator)
         return
@@ -132,8 +136,8 @@ def _change(tick: Tick, operator: str | None) -> Iterator[str]:
         if target.wanted != target.current and operator in (None, name)
     ]
     yield from (f"  {line}" for line in table(rows, left=3))
-    if not tick.applied:
-        yield f"  refused: {tick.error}"
+    if tick.error:
+        yield f"  not carried out: {tick.error}"
 
 
 def _story(run: Run, tick: Tick, operator: str | None) -> str:
@@ -149,6 +153,6 @@ def _story(run: Run, tick: Tick, operator: str | None) -> str:
 def _measures(run: Run) -> tuple[str, ...]:
     """What the policy looks at; nothing, if it is a file that is no longer there."""
     try:
-        return find_policy(str(run.spec.get("policy", ""))).measures
+        return find_policy(policy_asked(run.journal.run)).measures
     except InputError:
         return ()

@@ -35,7 +35,10 @@ def silence(tick: Tick) -> str:
 
 
 def what_followed(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
-    """What the engine told after the change at one tick, in the order of time; drops added up."""
+    """What was told after the change at one tick, in the order of time; drops added up.
+
+    Place -1 stands for the beginning of the run.
+    """
     events = _until_next_change(ticks, place)
     told = [event for event in events if operator in (None, event.operator) or not event.operator]
     lines = [*_running(told), *((event.at, _sentence(event)) for event in told), *_drops(told)]
@@ -49,9 +52,9 @@ def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
 
     What takes effect at the instant of a decision stands at its own tick, but follows from it.
     """
-    later = ticks[place + 1 :]
+    now, later = ticks[place : place + 1] if place >= 0 else (), ticks[place + 1 :]
     last = next((i for i, tick in enumerate(later) if tick.applied), len(later))
-    events = [event for event in ticks[place].status.events if _at_once(event, ticks[place])]
+    events = [event for tick in now for event in tick.status.events if _at_once(event, tick)]
     for tick in later[: last + 1]:
         events += [event for event in tick.status.events if not _at_once(event, tick)]
     return events
@@ -78,6 +81,22 @@ def _sentence(event: Event) -> str:
             return f"the pipeline goes on, {pretty(numbers['after_s'])} s after the decision"
         case "restart":
             return f"the pipeline restarts, which takes {pretty(numbers['pause_s'])} s"
+        case "failed":
+            return f"{event.operator or 'the engine'} failed: {numbers['error']}"
+        case "retried":
+            again = f"{numbers['replicas']} replicas are asked for again, try {numbers['tries']}"
+            return f"{event.operator}: {again}"
+        case "gave-up":
+            told = (
+                f"{numbers['replicas']} replicas are given up, now {numbers['wanted']} are wanted"
+            )
+            return f"{event.operator}: {told}"
+        case "held":
+            return f"{event.operator} is held: what comes after it has too much to do"
+        case "resumed-run":
+            return "the run was resumed here"
+        case "late-tick":
+            return f"the loop is late; ticks left out: {numbers['missed']}"
     rest = ", ".join(f"{name} {pretty(value)}" for name, value in numbers.items())
     return " ".join(part for part in (event.kind, event.operator, rest) if part)
 

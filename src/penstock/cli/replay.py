@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -13,6 +13,8 @@ from penstock import __version__
 from penstock.cli.charts import clock, table
 from penstock.cli.figures import comparison, percent
 from penstock.cli.options import parse_pairs
+from penstock.control.decider import Decider
+from penstock.control.header import SIMULATOR, decider_of, engine_kind, policy_asked
 from penstock.control.replay import Answer, replay, summary, wanted
 from penstock.control.rundir import RESULT, Run, read_run
 from penstock.core.numbers import pretty
@@ -28,8 +30,8 @@ examples:
 
 Open loop: the recorded snapshots stay as they are, measured as the policy that ran had them
 measured, whatever is answered. Closed loop: the same load is simulated anew with the other
-policy. These are two questions; each has its own output. Guards are those of the recorded
-run's set-up, as they hold for the other policy.
+policy, if the run was simulated. These are two questions; each has its own output. Guards are
+those of the recorded run's set-up, as they hold for the other policy.
 """
 #: Rows that are shown unless all are asked for.
 _ROWS = 40
@@ -45,7 +47,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("directory", metavar="RUN", help="directory of a run, as penstock simulate keeps it")
+    add("directory", metavar="RUN", help="directory of a run")
     add("--policy", metavar="NAME", help="see penstock policies (the one that ran)")
     add("--param", action="append", default=[], metavar="K=V", help="parameter of the policy")
     add("--guard", action="append", default=[], metavar="K=V", help="guard in place of the run's")
@@ -57,11 +59,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A recorded run, what was asked of it, and the same with another policy."""
+    """A recorded run with what was asked of it, and the same with another policy."""
 
     run: Run
-    recorded: RunSpec
-    other: RunSpec
+    ran: str
+    asks: str
+    recorded: Mapping[str, Any]
+    other: Mapping[str, Any]
+    decider: Decider
+    #: Simulates the other; None for a run that was not simulated.
+    simulate: Callable[[], dict[str, Any]] | None = None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,16 +77,52 @@ def run(args: argparse.Namespace) -> int:
     if recorded.versions["penstock"] != __version__:
         version = recorded.versions["penstock"]
         print(f"note: this run was made by penstock {version}", file=sys.stderr)
-    asked = RunSpec.from_json(recorded.spec)
     params, guards = parse_pairs(args.param, "--param"), parse_pairs(args.guard, "--guard")
-    spec = with_policy(asked, args.policy or asked.policy, params, guards)
-    question = Question(run=recorded, recorded=asked, other=spec)
+    simulated = engine_kind(recorded.journal.run) == SIMULATOR
+    ask = _of_simulated if simulated else _of_real
+    question = ask(recorded, args.policy or "", params, guards)
     if args.closed_loop:
         data, lines = _closed_loop(question)
     else:
         data, lines = _open_loop(question, rows=None if args.all else _ROWS)
     print(json.dumps(data, indent=2) if args.json else "\n".join(lines))
     return 0
+
+
+def _of_simulated(
+    run: Run, policy: str, params: dict[str, str], guards: dict[str, str]
+) -> Question:
+    """A simulated run is prepared again, with what only the laboratory knows."""
+    asked = RunSpec.from_json(run.spec)
+    prepared = prepare(with_policy(asked, policy or asked.policy, params, guards))
+    return Question(
+        run=run,
+        ran=asked.policy,
+        asks=prepared.spec.policy,
+        recorded=asked.to_json(),
+        other=prepared.spec.to_json(),
+        decider=prepared.decider,
+        simulate=prepared.run,
+    )
+
+
+def _of_real(run: Run, policy: str, params: dict[str, str], guards: dict[str, str]) -> Question:
+    """Of any other run the header says what its policy and its guards came to."""
+    header = run.journal.run
+    ran = policy_asked(header)
+    asks = policy or ran
+    decider = decider_of(header, asks, params, guards)
+    recorded = {"policy": ran, "params": header["params"], "guards": header["guards"]}
+    kept = header["params"] if asks == ran else {}
+    changed = {"params": {**kept, **params}, "guards": {**header["guards"], **guards}}
+    return Question(
+        run=run,
+        ran=ran,
+        asks=asks,
+        recorded=recorded,
+        other={"policy": asks, **changed},
+        decider=decider,
+    )
 
 
 def with_policy(
@@ -93,19 +136,19 @@ def with_policy(
 
 
 def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], list[str]]:
-    answers = list(replay(question.run.journal.ticks, prepare(question.other).decider))
+    answers = list(replay(question.run.journal.ticks, question.decider))
     if not answers:
         raise InputError("", "holds no snapshot to answer", where=str(question.run.directory))
     figures = summary(answers)
     data = {
         "loop": "open",
         "question": "what would have been answered on the recorded snapshots",
-        "recorded": question.recorded.to_json(),
-        "other": question.other.to_json(),
+        "recorded": question.recorded,
+        "other": question.other,
         **figures,
         "answers": [_answer_to_json(answer) for answer in answers],
     }
-    ran, asks = question.recorded.policy, question.other.policy
+    ran, asks = question.ran, question.asks
     head = [
         f"open loop: what {asks} would have answered on the snapshots of {question.run.directory}",
         f"There {ran} decided; nothing that {asks} answers here is carried out.",
@@ -160,17 +203,20 @@ def _summary(figures: dict[str, Any]) -> list[str]:
 
 def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
     before, directory = question.run.result, question.run.directory
+    if question.simulate is None:
+        hint = "replay it without --closed-loop"
+        raise InputError("--closed-loop", "this run was not simulated", hint, str(directory))
     if before is None:
         hint = "simulate it again to its end, or replay it without --closed-loop"
         raise InputError("", f"has no {RESULT}: it did not finish", hint, str(directory))
-    after = prepare(question.other).run()
+    after = question.simulate()
     data = {
         "loop": "closed",
         "question": "what would have happened: the same load, simulated",
         "recorded": before,
         "other": after,
     }
-    ran, asks = question.recorded.policy, question.other.policy
+    ran, asks = question.ran, question.asks
     head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"
     columns = {f"{ran}, recorded": before, f"{asks}, simulated": after}
     return data, [head, "", *comparison(columns)]

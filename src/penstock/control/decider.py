@@ -3,6 +3,8 @@
 from collections import deque
 from typing import Any
 
+from penstock.control.answers import check_answer
+from penstock.control.limits import Ask, directly
 from penstock.core.decision import Decision
 from penstock.core.guards import Guards, Past, guard
 from penstock.core.policy import Policy, trim
@@ -20,34 +22,53 @@ class Decider:
     is bounded by the policy's look-back, whatever the length of a run.
     """
 
-    def __init__(self, policy: Policy, params: Any = None, guards: Guards | None = None) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        params: Any = None,
+        guards: Guards | None = None,
+        ask: Ask = directly,
+    ) -> None:
         self.policy = policy
         self.params = policy.params() if params is None else params
         #: None: not even the bounds, the policy's raw answer.
         self.guards = guards
+        #: Whether there was ever an answer: what is wrong before that, the user can mend.
+        self.has_answered = False
+        self._ask = ask
         self._history: list[Snapshot] = []
         self._decided: deque[Decision] = deque()
         self._applied: deque[Decision] = deque(maxlen=REMEMBERED)
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Answer one snapshot; its time must not lie before that of the last one."""
-        self._check(snapshot)
-        self._history.append(snapshot)
-        self._history = trim(self._history, self.policy.lookback_s(self.params))
-        self.params = self.policy.measure_once(self.params, snapshot)
-        applied = list(self._applied)
-        decision = self.policy.decide(self._history, applied, self.params)
+        """Answer one snapshot; its time must not lie before that of the last one.
+
+        Raises whatever the policy raises, `AnswerError` for an answer that makes no sense, and
+        `TimeoutError` where it is asked with a limit. The snapshot is remembered all the same.
+        """
+        self.see(snapshot)
+        # bound here, for a question that is given up goes on in its thread
+        policy, history, applied, kept = self.policy, self._history, [*self._applied], self.params
+
+        def question() -> tuple[Any, Decision]:
+            params = policy.measure_once(kept, snapshot)
+            return params, policy.decide(history, applied, params)
+
+        params, answer = self._ask(question)
+        decision = check_answer(answer, snapshot, policy.name)
         if self.guards is not None:
             past = Past(decided=list(self._decided), applied=applied)
             decision = guard(decision, snapshot, past, self.guards)
-            self._remember(decision)
+        self.params = params
+        self._remember(decision)
         return decision
 
     def carried_out(self, decision: Decision) -> None:
         """Remember that a decision changed the pipeline."""
         self._applied.append(decision)
 
-    def _check(self, snapshot: Snapshot) -> None:
+    def see(self, snapshot: Snapshot) -> None:
+        """Remember a snapshot without asking about it."""
         if self._history and snapshot.at < self._history[-1].at:
             problem = f"must not go back, got {snapshot.at:g} after {self._history[-1].at:g}"
             raise InputError("at", problem, "snapshots are read in the order of their time")
@@ -55,9 +76,18 @@ class Decider:
             other = "hosts" if self.policy.reads == "operators" else "operators"
             problem = f"missing: {self.policy.name} decides about {self.policy.reads}"
             raise InputError(self.policy.reads, problem, f"this snapshot has {other} only")
+        self._history = trim([*self._history, snapshot], self.policy.lookback_s(self.params))
+
+    def recall(self, snapshot: Snapshot, decision: Decision) -> None:
+        """Remember what was decided in an earlier part of the same run."""
+        self.see(snapshot)
+        self.params = self.policy.measure_once(self.params, snapshot)
+        self._remember(decision)
 
     def _remember(self, decision: Decision) -> None:
+        self.has_answered = True
+        if self.guards is None:
+            return
         self._decided.append(decision)
-        memory_s = self.guards.memory_s if self.guards else 0.0
-        while self._decided[0].at < decision.at - memory_s - 1e-9:
+        while self._decided[0].at < decision.at - self.guards.memory_s - 1e-9:
             self._decided.popleft()

@@ -1,13 +1,24 @@
-"""The MAPE loop: one tick observes, decides, guards, rescales, and tells what happened."""
+"""The MAPE loop: one tick observes, decides, guards, rescales, and tells what happened.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+The same loop drives every engine. A simulator is where it was told to jump; an engine that takes
+its time has a clock beside, and then ticks may come late. Nothing that a policy or an engine does
+wrong ends the loop: the tick says what it was, nothing changes, and the next tick comes.
+"""
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.control.answers import AnswerError
+from penstock.control.clock import Clock, missed_between, next_due
 from penstock.control.decider import Decider
+from penstock.control.execution import Execution, Patience
+from penstock.control.failures import failed, in_words
 from penstock.core.decision import Decision
+from penstock.core.frozen import FrozenDict
+from penstock.core.numbers import NOISE
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Engine, Plan, Status
-from penstock.errors import NotReadyError, RescaleError
+from penstock.engines.port import Engine, Event, Status
+from penstock.errors import InputError, NotReadyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,65 +29,132 @@ class Tick:
     status: Status
     #: None while the engine had nothing to show, or the loop slept through a cool-down.
     snapshot: Snapshot | None = None
+    #: None too if the policy failed; then there is no change, and `error` says why.
     decision: Decision | None = None
-    #: Whether the decision was carried out, or why it was not.
+    #: Whether the decision was carried out, or why it was not, or which part of it was not.
     applied: bool = False
     error: str = ""
+    #: Replicas that the engine was asked for, and took on: the decision's, and earlier ones' anew.
+    plan: Mapping[str, int] = field(default_factory=FrozenDict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """How long a run lasts and how often the policy is asked."""
 
+    #: May be infinite.
     duration_s: float
     interval_s: float
     #: Do not ask at all for this long after a change.
     sleep_s: float = 0.0
+    #: Where a run that is resumed goes on.
+    start_s: float = 0.0
 
 
-def run_loop(engine: Engine, decider: Decider, schedule: Schedule) -> Iterator[Tick]:
-    """Run until the end, one tick after the other.
+def run_loop(
+    engine: Engine,
+    decider: Decider,
+    schedule: Schedule,
+    *,
+    clock: Clock | None = None,
+    patience: Patience | None = None,
+    dry_run: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Tick]:
+    """Run until the time is up, the engine says that it is over, or `stop` says so.
 
-    Never raises for a pipeline that is merely restarting: such a tick has no snapshot.
+    `stop` is asked between ticks; of the time that has passed by then a last tick tells, which
+    decides nothing. `InputError` is raised for a mistake that shows at the first decision only.
     """
-    at, asleep_until = 0.0, 0.0
-    while at < schedule.duration_s - 1e-9:
-        seconds = min(schedule.interval_s, schedule.duration_s - at)
-        engine.advance(seconds)
-        at += seconds
-        if at < asleep_until - 1e-9:
-            yield Tick(at=at, status=engine.status())
-            continue
-        tick = _tick(engine, decider, at)
+    ticks = _Ticks(engine, decider, Execution(engine, patience, dry_run=dry_run))
+    at, asleep_until = schedule.start_s, 0.0
+    while at < schedule.duration_s - NOISE and not stop():
+        before, at = at, _wait(engine, schedule, at, clock, stop)
+        is_last = stop()
+        if is_last and at <= before:
+            return
+        missed = missed_between(before, at, schedule.interval_s) if clock is not None else 0
+        tick = ticks.tick(at, asks=not is_last and at >= asleep_until - NOISE, missed=missed)
         if tick.applied:
             asleep_until = at + schedule.sleep_s
         yield tick
+        if is_last or tick.status.over:
+            return
 
 
-def _tick(engine: Engine, decider: Decider, at: float) -> Tick:
-    try:
-        snapshot = engine.observe()  # Monitor
-    except NotReadyError as error:
-        return Tick(at=at, status=engine.status(), error=str(error))
-    decision = decider.decide(snapshot)  # Analyse and Plan
-    applied, error_text = False, ""
-    if decision.is_change:
+def _wait(
+    engine: Engine, schedule: Schedule, at: float, clock: Clock | None, stop: Callable[[], bool]
+) -> float:
+    """Let time pass until the next tick is due; return the time that it is then."""
+    if clock is None:
+        seconds = min(schedule.interval_s, schedule.duration_s - at)
+        engine.advance(seconds)
+        return at + seconds
+    due = min(next_due(max(at, clock()), schedule.interval_s), schedule.duration_s)
+    engine.advance(max(0.0, due - clock()))
+    now = round(clock(), 3)
+    return now if stop() else max(now, due)
+
+
+class _Ticks:
+    """Makes ticks: Monitor, Analyse and Plan, Execute."""
+
+    def __init__(self, engine: Engine, decider: Decider, execution: Execution) -> None:
+        self._engine, self._decider, self._execution = engine, decider, execution
+        self._events: list[Event] = []
+        #: What was known last, for an engine that cannot say how it is.
+        self._status = Status(at=0.0, requested=FrozenDict(), running=FrozenDict())
+
+    def tick(self, at: float, *, asks: bool, missed: int) -> Tick:
+        """Make one tick; if it does not ask, it only tells how the engine is."""
+        if missed:
+            self._events.append(Event(at=at, kind="late-tick", numbers=FrozenDict(missed=missed)))
+        snapshot, error = self._observe(at) if asks else (None, "")
+        decision = None
+        if snapshot is not None:
+            decision, error = self._decide(snapshot)
+        outcome = self._execution.carry_out(decision, at)
+        if outcome.applied and decision is not None:
+            self._decider.carried_out(decision)
+        return Tick(
+            at=at,
+            status=self._tell(at),
+            snapshot=snapshot,
+            decision=decision,
+            applied=outcome.applied,
+            error=error or outcome.error,
+            plan=outcome.plan,
+        )
+
+    def _observe(self, at: float) -> tuple[Snapshot | None, str]:
         try:
-            engine.apply(_plan(decision))  # Execute
-            decider.carried_out(decision)
-            applied = True
-        except RescaleError as error:
-            error_text = str(error)
-    return Tick(
-        at=at,
-        status=engine.status(),
-        snapshot=snapshot,
-        decision=decision,
-        applied=applied,
-        error=error_text,
-    )
+            return self._engine.observe(), ""
+        except NotReadyError as error:
+            return None, in_words(error)
+        except Exception as error:
+            self._events.append(failed(at, in_words(error)))
+            return None, in_words(error)
 
+    def _decide(self, snapshot: Snapshot) -> tuple[Decision | None, str]:
+        try:
+            return self._decider.decide(snapshot), ""
+        except AnswerError as error:
+            return None, in_words(error)
+        except Exception as error:
+            if isinstance(error, InputError) and not self._decider.has_answered:
+                raise
+            return None, f"{self._decider.policy.name} failed: {in_words(error)}"
 
-def _plan(decision: Decision) -> Plan:
-    moves = decision.placement.moves if decision.placement else ()
-    return Plan(replicas=decision.changes, moves=moves)
+    def _tell(self, at: float) -> Status:
+        """How the engine is, with what happened in the loop beside what happened in it."""
+        try:
+            status = self._engine.status()
+        except Exception as error:
+            self._events.append(failed(at, in_words(error)))
+            # what was counted since the last call is not known
+            status = replace(self._status, at=at, latency=FrozenDict(), age_s=None, events=())
+        self._status = status = self._execution.follow(status, at)
+        if self._events:
+            status = replace(status, events=(*status.events, *self._events))
+            self._events = []
+        return status

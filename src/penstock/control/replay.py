@@ -6,12 +6,14 @@ answers itself changes nothing. The policy that ran therefore gives its own answ
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.control.decider import Decider
 from penstock.control.loop import Tick
 from penstock.core.decision import Decision
+from penstock.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +31,28 @@ class Answer:
 
 
 def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[Answer]:
-    """Ask a fresh decider about every recorded snapshot, in their order."""
+    """Ask a fresh decider about every snapshot that was answered, in their order."""
     for tick in ticks:
-        if tick.snapshot is None or tick.decision is None:
-            continue
-        yield Answer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
-        if tick.applied:
-            decider.carried_out(tick.decision)
+        if tick.snapshot is not None and tick.decision is not None:
+            yield Answer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
+        _remember(tick, decider)
+
+
+def recall(ticks: Iterable[Tick], decider: Decider) -> None:
+    """Let a decider remember the earlier part of a run that goes on; nobody is asked again."""
+    for tick in ticks:
+        if tick.snapshot is not None and tick.decision is not None:
+            decider.recall(tick.snapshot, tick.decision)
+        _remember(tick, decider)
+
+
+def _remember(tick: Tick, decider: Decider) -> None:
+    """Remember what became of a tick; what the policy failed at, it has seen all the same."""
+    if tick.snapshot is not None and tick.decision is None:
+        with suppress(InputError):  # which may be why there is no decision
+            decider.see(tick.snapshot)
+    if tick.applied and tick.decision is not None:
+        decider.carried_out(tick.decision)
 
 
 def wanted(decision: Decision) -> dict[str, int]:

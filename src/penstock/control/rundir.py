@@ -3,6 +3,7 @@
 run.toml        what was asked, and the versions that carried it out; written first
 journal.jsonl   one line a tick (`control/journal.py`)
 result.json     the figures; written last, so a run without it did not finish
+lock            held by whoever runs it, if it can be resumed
 """
 
 import json
@@ -20,7 +21,7 @@ from penstock.control.snapshots import parse_json
 from penstock.errors import InputError
 
 VERSION = 1
-ASKED, JOURNAL, RESULT = "run.toml", "journal.jsonl", "result.json"
+ASKED, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
 _NAME_LENGTH = 80
 
 
@@ -57,28 +58,81 @@ def begin_run(directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any
     """Make the directory, write what was asked, and open the journal."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        taken = next(directory.iterdir(), None)
+        taken = {file.name for file in directory.iterdir()} - {LOCK, f"{ASKED}.tmp"}
     except OSError as error:
         problem = f"cannot be a run directory: {error.strerror}"
         raise InputError("out", problem, where=str(directory)) from None
-    if taken is not None:
+    if taken:
         hint = "choose another with --out DIR, or remove it first"
         raise InputError("out", "this directory is not empty", hint, str(directory))
+    _write(directory / ASKED, _asked(spec))
+    return JournalWriter(directory / JOURNAL, header)
+
+
+def open_run(
+    directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any], *, resume: bool = True
+) -> JournalWriter:
+    """Begin a run, or go on with the one that the directory holds if it was asked for the same.
+
+    Whatever was killed when, this finds a state to go on with. Of the journal the header stays
+    that of the beginning; `read_ticks` gives what there is of it.
+    """
+    if not resume or not (directory / ASKED).is_file():
+        return begin_run(directory, spec, header)
+    held = _read_asked(directory / ASKED)["spec"]
+    difference = _first_difference(held, tomllib.loads(_asked(spec))["spec"])
+    if difference is not None:
+        field, before, now = difference
+        hint = f"ask for the same as its {ASKED}, or choose another directory with --out DIR"
+        problem = f"the run in this directory has {before}, now {now} is asked for"
+        raise InputError(field, problem, hint, str(directory))
+    journal = JournalWriter.resume(directory / JOURNAL, header)
+    (directory / RESULT).unlink(missing_ok=True)  # it has not finished after all
+    return journal
+
+
+def finish_run(directory: Path, result: Mapping[str, Any]) -> None:
+    """Write the result; whoever sees the file sees all of it."""
+    _write(directory / RESULT, json.dumps(result, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    written = path.with_name(f"{path.name}.tmp")
+    written.write_text(text, encoding="utf-8")
+    written.replace(path)
+
+
+def _asked(spec: Mapping[str, Any]) -> str:
     asked = {
         "version": VERSION,
         "penstock": __version__,
         "python": platform.python_version(),
         "spec": spec,
     }
-    (directory / ASKED).write_text("\n".join(_toml(asked)).lstrip() + "\n", encoding="utf-8")
-    return JournalWriter(directory / JOURNAL, header)
+    return "\n".join(_toml(asked)).lstrip() + "\n"
 
 
-def finish_run(directory: Path, result: Mapping[str, Any]) -> None:
-    """Write the result: whoever sees the file sees all of it."""
-    written = directory / f"{RESULT}.tmp"
-    written.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    written.replace(directory / RESULT)
+def _first_difference(
+    held: Mapping[str, Any], asked: Mapping[str, Any], under: str = ""
+) -> tuple[str, str, str] | None:
+    """Where two specs part: the field, and what stands there in each.
+
+    >>> _first_difference({"policy": "ds2", "guards": {"budget": 8}}, {"policy": "ds2"})
+    ('guards.budget', '8', 'nothing')
+    """
+    for key in {**held, **asked}:
+        before, now = held.get(key, {}), asked.get(key, {})
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            inner = _first_difference(before, now, f"{under}{key}.")
+            if inner is not None:
+                return inner
+        elif before != now:
+            return f"{under}{key}", _shown(before), _shown(now)
+    return None
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value == {} else repr(value)
 
 
 def read_run(directory: Path) -> Run:

@@ -38,7 +38,10 @@ class Event:
     """Something that happened between two ticks.
 
     Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
-    `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause).
+    `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
+    `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
+    operator waits because of back-pressure). The loop adds `retried` and `gave-up` (`replicas`
+    that were asked for before, `tries`), `late-tick` (`missed` ones) and `resumed-run`.
     """
 
     at: float
@@ -73,6 +76,8 @@ class Status:
     #: Waiting or in work; where an engine cannot tell records apart behind its sources, in front
     #: of them only, and then `processed` counts what sources have taken.
     backlog_records: int = 0
+    #: Nothing runs any more: all operators stopped or are done.
+    over: bool = False
 
 
 class Engine(Protocol):
@@ -84,7 +89,7 @@ class Engine(Protocol):
         ...
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let time pass. A real engine may come back early if it is stopped meanwhile."""
         ...
 
     def observe(self) -> Snapshot:

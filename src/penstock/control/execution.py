@@ -1,0 +1,190 @@
+"""Execute: carry decisions out, and see to it that they come about.
+
+A change that the engine refuses, or that is not there when its deadline has passed, has failed.
+It is tried again, each time after twice the pause, until it runs or a newer decision about the
+same operator takes its place. Moves of slices have no such memory: their policy asks again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from penstock.control.failures import failed, in_words
+from penstock.core.decision import Decision, Move, Target
+from penstock.core.frozen import FrozenDict
+from penstock.engines.port import Engine, Event, Plan, Status
+from penstock.errors import RescaleError
+
+DRY_RUN = "dry run"
+#: Ticks are not on time to the millisecond; what is due this soon is not put off for an interval.
+SLACK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a change may take, and how long to wait before a failed one is tried again."""
+
+    deadline_s: float = 120.0
+    first_pause_s: float = 15.0
+    longest_pause_s: float = 600.0
+
+    def pause_s(self, tries: int) -> float:
+        """Seconds between the failure of a try and the next one.
+
+        >>> [Patience().pause_s(tries) for tries in (1, 2, 3, 99)]
+        [15.0, 30.0, 60.0, 600.0]
+        """
+        # the exponent is bounded too, for 2.0**1024 is too large for a number
+        return min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(tries - 1, 30))
+
+
+class Attempt(NamedTuple):
+    """A change of one operator that was asked for and is not there yet."""
+
+    wanted: int
+    tries: int
+    has_failed: bool
+    #: When it is tried again; while it is under way, when it should be there.
+    until_s: float
+
+    def is_due(self, at: float) -> bool:
+        """Whether its pause or its deadline is over."""
+        return at >= self.until_s - SLACK_S
+
+    def told(self, name: str) -> str:
+        """Why it is not asked for now."""
+        when = f"is tried again at {self.until_s:g} s" if self.has_failed else "is under way"
+        return f"{name} {self.wanted} {when}"
+
+
+class Outcome(NamedTuple):
+    """What came of one tick's decision; `plan` is what the engine has taken on by now."""
+
+    applied: bool = False
+    error: str = ""
+    plan: Mapping[str, int] = FrozenDict()
+
+
+NOTHING = Outcome()
+
+
+class Execution:
+    """Knows what was asked of an engine and has not come about.
+
+    Without patience nothing is awaited and nothing is tried again: a change that is refused is
+    up to the next decision.
+    """
+
+    def __init__(
+        self, engine: Engine, patience: Patience | None = None, *, dry_run: bool = False
+    ) -> None:
+        self._engine, self._patience, self._dry_run = engine, patience, dry_run
+        self._open: dict[str, Attempt] = {}
+        self._events: list[Event] = []
+
+    def carry_out(self, decision: Decision | None, at: float) -> Outcome:
+        """Begin what a decision wants, and what is to be tried again by now."""
+        outcome = NOTHING
+        if decision is not None:
+            self._review(decision, at)
+            if decision.is_change:
+                outcome = self._begin(decision, at)
+        again = self._try_again(at)
+        return outcome._replace(plan=FrozenDict({**outcome.plan, **again})) if again else outcome
+
+    def follow(self, status: Status, at: float) -> Status:
+        """Look at what runs now; return the status with what happened here beside."""
+        for name, attempt in list(self._open.items()):
+            running = status.running.get(name)
+            if running == attempt.wanted:
+                del self._open[name]
+            elif not attempt.has_failed and attempt.is_due(at):
+                error = f"{attempt.wanted} replicas were asked for in vain, {running} run"
+                self._events.append(failed(at, error, name))
+                self._open[name] = self._attempt(attempt.wanted, attempt.tries, at, has_failed=True)
+        if not self._events:
+            return status
+        events, self._events = (*status.events, *self._events), []
+        return replace(status, events=events)
+
+    def _begin(self, decision: Decision, at: float) -> Outcome:
+        if self._dry_run:
+            return Outcome(error=DRY_RUN)
+        changes = decision.changes
+        now = {name: wanted for name, wanted in changes.items() if self._may_try(name, at)}
+        later = ", ".join(self._open[name].told(name) for name in changes if name not in now)
+        moves = decision.placement.moves if decision.placement else ()
+        if later and not now and not moves:
+            return Outcome(error=later)
+        error = self._ask(now, at, moves)
+        if error is None:
+            return Outcome(applied=True, error=later, plan=FrozenDict(now))
+        if not isinstance(error, RescaleError):
+            self._events.append(failed(at, in_words(error)))
+        return Outcome(error=in_words(error))
+
+    def _try_again(self, at: float) -> dict[str, int]:
+        """Ask once more for what has failed, one operator after the other."""
+        begun = {}
+        for name in [name for name in self._open if self._may_try(name, at)]:
+            wanted = self._open[name].wanted
+            error = self._ask({name: wanted}, at)
+            if error is None:
+                begun[name] = wanted
+            else:
+                self._events.append(failed(at, in_words(error), name))
+        return begun
+
+    def _ask(
+        self, replicas: dict[str, int], at: float, moves: tuple[Move, ...] = ()
+    ) -> Exception | None:
+        """Ask the engine; return why it did not take it on."""
+        error = None
+        try:
+            self._engine.apply(Plan(replicas=replicas, moves=moves))
+        except Exception as refusal:  # of whatever kind: the pipeline still runs, and so do we
+            error = refusal
+        if self._patience is not None:
+            for name, wanted in replicas.items():
+                tries = self._open[name].tries + 1 if name in self._open else 1
+                if tries > 1:
+                    self._tell(at, "retried", name, replicas=wanted, tries=tries)
+                self._open[name] = self._attempt(wanted, tries, at, has_failed=error is not None)
+        return error
+
+    def _review(self, decision: Decision, at: float) -> None:
+        """Forget what runs by now, and what a newer decision has another word on."""
+        for name, attempt in list(self._open.items()):
+            target = decision.targets.get(name)
+            if target is None:
+                continue
+            if target.current == attempt.wanted:
+                del self._open[name]
+            elif _is_news(target, attempt.wanted):
+                del self._open[name]
+                if attempt.has_failed:
+                    numbers = {"replicas": attempt.wanted, "tries": attempt.tries}
+                    self._tell(at, "gave-up", name, **numbers, wanted=target.wanted)
+
+    def _may_try(self, name: str, at: float) -> bool:
+        attempt = self._open.get(name)
+        return attempt is None or (attempt.has_failed and attempt.is_due(at))
+
+    def _attempt(self, wanted: int, tries: int, at: float, *, has_failed: bool) -> Attempt:
+        patience = self._patience
+        assert patience is not None  # nobody else opens an attempt
+        pause_s = patience.pause_s(tries) if has_failed else patience.deadline_s
+        return Attempt(wanted, tries, has_failed, at + pause_s)
+
+    def _tell(self, at: float, kind: str, operator: str, **numbers: Any) -> None:
+        self._events.append(Event(at=at, kind=kind, operator=operator, numbers=FrozenDict(numbers)))
+
+
+def _is_news(target: Target, wanted: int) -> bool:
+    """Whether a target has another word on an operator of which `wanted` replicas are awaited.
+
+    A policy that has no measures of it, or is held by a guard, says nothing new.
+    """
+    if target.wanted != target.current:
+        return target.wanted != wanted
+    return not target.steps and not target.is_kept

@@ -1,0 +1,26 @@
+"""Failures of others, as a journal tells them."""
+
+from penstock.core.frozen import FrozenDict
+from penstock.engines.port import Event
+from penstock.errors import PenstockError
+
+
+def in_words(error: BaseException) -> str:
+    """Return the first line of an error; ours speak for themselves, others say what they are.
+
+    >>> in_words(ZeroDivisionError("division by zero")), in_words(PenstockError("no machine"))
+    ('ZeroDivisionError: division by zero', 'no machine')
+    """
+    kind = type(error).__name__
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception:  # somebody else's class; the loop must live on whatever it does
+        return kind
+    if isinstance(error, PenstockError):
+        return text
+    return f"{kind}: {text}" if text else kind
+
+
+def failed(at: float, error: str, operator: str = "") -> Event:
+    """Return the event that says what failed."""
+    return Event(at=at, kind="failed", operator=operator, numbers=FrozenDict(error=error))

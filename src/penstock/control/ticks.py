@@ -1,0 +1,117 @@
+"""A tick as one JSON object, and back. What is empty is left out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.control.loop import Tick
+from penstock.core.decision import Decision
+from penstock.core.frozen import FrozenDict
+from penstock.core.histogram import Histogram
+from penstock.core.reading import parse_snapshot, snapshot_to_json
+from penstock.engines.port import Event, Status
+
+
+def tick_to_json(tick: Tick) -> dict[str, Any]:
+    """Write a tick as plain dictionaries."""
+    status = tick.status
+    data: dict[str, Any] = {
+        "at": tick.at,
+        "running": dict(status.running),
+        "requested": dict(status.requested),
+        "records": {
+            "offered": status.offered_records,
+            "processed": status.processed_records,
+            "dropped": status.dropped_records,
+            "backlog": status.backlog_records,
+        },
+        "replica_s": {name: round(s, 3) for name, s in status.replica_s.items()},
+    }
+    if status.executors is not None:
+        data["executors"] = status.executors
+    if status.age_s is not None:
+        data["age_s"] = round(status.age_s, 6)
+    if status.pause_s:
+        data["pause_s"] = status.pause_s
+    if status.over:
+        data["over"] = True
+    if status.latency:
+        data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
+    if status.events:
+        data["events"] = [_event_to_json(event) for event in status.events]
+    if tick.snapshot is not None:
+        data["snapshot"] = snapshot_to_json(tick.snapshot)
+    if tick.decision is not None:
+        data["decision"] = tick.decision.to_json(with_numbers=True)
+        data["applied"] = tick.applied
+        if tick.decision.is_change and tick.snapshot is not None:
+            data["expected"] = _expected(tick)
+    if tick.plan != _whole_plan(tick.decision, tick.applied):
+        data["plan"] = dict(tick.plan)
+    if tick.error:
+        data["error"] = tick.error
+    return data
+
+
+def tick_from_json(data: Mapping[str, Any]) -> Tick:
+    """Read what `tick_to_json` wrote."""
+    records = data["records"]
+    status = Status(
+        at=data["at"],
+        requested=FrozenDict(data["requested"]),
+        running=FrozenDict(data["running"]),
+        executors=data.get("executors"),
+        latency=FrozenDict(
+            {path: Histogram.from_json(h) for path, h in data.get("latency", {}).items()}
+        ),
+        age_s=data.get("age_s"),
+        pause_s=data.get("pause_s", 0.0),
+        replica_s=FrozenDict(data["replica_s"]),
+        events=tuple(_event_from_json(event) for event in data.get("events", ())),
+        offered_records=records["offered"],
+        processed_records=records["processed"],
+        dropped_records=records["dropped"],
+        backlog_records=records["backlog"],
+        over=data.get("over", False),
+    )
+    decision = Decision.from_json(data["decision"]) if "decision" in data else None
+    applied = data.get("applied", False)
+    return Tick(
+        at=data["at"],
+        status=status,
+        snapshot=parse_snapshot(data["snapshot"]) if "snapshot" in data else None,
+        decision=decision,
+        applied=applied,
+        error=data.get("error", ""),
+        plan=FrozenDict(data["plan"] if "plan" in data else _whole_plan(decision, applied)),
+    )
+
+
+def _whole_plan(decision: Decision | None, applied: bool) -> Mapping[str, int]:
+    """What the engine was asked for if the decision was carried out as it stands, and no more."""
+    return decision.changes if decision is not None and applied else FrozenDict()
+
+
+def _expected(tick: Tick) -> dict[str, float]:
+    """Records/s that each changed operator should carry afterwards, where that is known."""
+    expected = {}
+    if tick.decision is not None and tick.snapshot is not None:
+        for name, wanted in tick.decision.changes.items():
+            capacity = tick.snapshot.operators[name].replica_capacity
+            if capacity is not None:
+                expected[name] = round(capacity * wanted, 3)
+    return expected
+
+
+def _event_to_json(event: Event) -> dict[str, Any]:
+    data: dict[str, Any] = {"at": event.at, "kind": event.kind}
+    if event.operator:
+        data["operator"] = event.operator
+    return data | dict(event.numbers)
+
+
+def _event_from_json(data: Mapping[str, Any]) -> Event:
+    known = ("at", "kind", "operator")
+    numbers = FrozenDict({key: value for key, value in data.items() if key not in known})
+    return Event(
+        at=data["at"], kind=data["kind"], operator=data.get("operator", ""), numbers=numbers
+    )

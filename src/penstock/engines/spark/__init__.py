@@ -1,0 +1,1 @@
+"""Runs operators as Structured Streaming queries, reports progress, carries out decisions."""

@@ -1,0 +1,122 @@
+"""Which rows each of the k tasks of a batch gets. Pure: numbers in, ranges out.
+
+The rows of a batch are one long line, topic after topic; a task gets one stretch of it, so
+their order is kept. *even*: equal stretches. *load*: stretches by the speed of each replica, as
+the load balancing grouping of Wladdimiro et al. (SBAC-PAD 2022, IV-A) deals single records by
+what each replica still has to do. *key*: every task sees the whole line and keeps its keys.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+#: No replica gets less than this part of an equal share: one that became fast again must show.
+LEAST_PART = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rows [start, end) of one topic."""
+
+    topic: str
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.end - self.start
+
+
+def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: int) -> list[float]:
+    """Return rows for each replica such that all are expected to finish at the same time.
+
+    `speeds` are rows/s, None where nothing was measured; `remaining_s` is what each
+    has to do before it can begin.
+
+    >>> shares([100, 100, 50], [0, 0, 0], 500)
+    [200.0, 200.0, 100.0]
+    >>> shares([100, 100], [0, 1], 300)
+    [200.0, 100.0]
+    """
+    known = [speed for speed in speeds if speed]
+    mean = sum(known) / len(known) if known else 1.0
+    pace = [max(speed or mean, LEAST_PART * mean) for speed in speeds]
+    # those who are free first are filled until they end with the next one, and so on
+    order = sorted(range(len(pace)), key=lambda i: remaining_s[i])
+    end_s, together, left = 0.0, 0.0, float(rows)
+    for place, index in enumerate(order):
+        wait_s = remaining_s[index]
+        if place and left <= (wait_s - end_s) * together:
+            break
+        left -= (wait_s - end_s) * together if place else 0.0
+        end_s, together = wait_s, together + pace[index]
+    end_s += left / together
+    return [max(0.0, end_s - wait_s) * speed for wait_s, speed in zip(remaining_s, pace, strict=True)]
+
+
+def cuts(parts: Sequence[float], rows: int) -> list[int]:
+    """Return where stretches begin and end if `rows` are dealt in proportion to `parts`.
+
+    >>> cuts([1, 1, 2], 10)
+    [0, 2, 5, 10]
+    """
+    total = sum(parts) or 1.0
+    edges, reached = [0], 0.0
+    for part in parts:
+        reached += part
+        edges.append(round(rows * reached / total - 1e-9))
+    edges[-1] = rows
+    return edges
+
+
+def deal(line: Sequence[Stretch], edges: Sequence[int]) -> list[tuple[Stretch, ...]]:
+    """Cut a line of stretches at the given positions, one part a task.
+
+    >>> deal([Stretch("a", 5, 8), Stretch("b", 0, 3)], [0, 2, 6])
+    [(Stretch(topic='a', start=5, end=7),), (Stretch(topic='a', start=7, end=8), Stretch(topic='b', start=0, end=3))]
+    """
+    dealt: list[tuple[Stretch, ...]] = []
+    for begin, end in zip(edges, edges[1:], strict=False):
+        part, passed = [], 0
+        for stretch in line:
+            low = max(begin - passed, 0)
+            high = min(end - passed, stretch.rows)
+            if low < high:
+                part.append(Stretch(stretch.topic, stretch.start + low, stretch.start + high))
+            passed += stretch.rows
+        dealt.append(tuple(part))
+    return dealt
+
+
+def without(stretch: Stretch, skipped: Sequence[tuple[int, int]]) -> list[Stretch]:
+    """Return what is left of a stretch without some ranges, which are in order.
+
+    >>> without(Stretch("a", 0, 10), [(2, 4), (8, 12)])
+    [Stretch(topic='a', start=0, end=2), Stretch(topic='a', start=4, end=8)]
+    """
+    left, reached = [], stretch.start
+    for low, high in skipped:
+        if high <= reached or low >= stretch.end:
+            continue
+        if low > reached:
+            left.append(Stretch(stretch.topic, reached, low))
+        reached = min(high, stretch.end)
+    if reached < stretch.end:
+        left.append(Stretch(stretch.topic, reached, stretch.end))
+    return left
+
+
+def take(waiting: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Return how many rows to take of each topic, in proportion to what waits there.
+
+    >>> take({"a": 30, "b": 10}, 20)
+    {'a': 15, 'b': 5}
+    """
+    total = sum(waiting.values())
+    if total <= limit:
+        return dict(waiting)
+    edges = cuts([float(rows) for rows in waiting.values()], limit)
+    return {
+        topic: min(high - low, waiting[topic])
+        for topic, low, high in zip(waiting, edges, edges[1:], strict=False)
+    }

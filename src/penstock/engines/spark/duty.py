@@ -1,0 +1,48 @@
+"""What an operator reads and writes and which rules it keeps to, for processes without its code."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.engines.spark.places import Places, read_json, write_json
+
+#: Time that one batch shall take, in seconds: a change takes effect with the next one.
+BATCH_S = 1.0
+#: More batches a second than this only burn the driver.
+GAP_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """One operator as its source and its sink know it."""
+
+    name: str
+    kind: str
+    reads: tuple[str, ...] = ()
+    writes: str | None = None
+    #: even, load, or key:COLUMN.
+    grouping: str = "even"
+    timeout_s: float | None = None
+    queue_size: int | None = None
+    #: The topic that gets what was dropped; None: it is only counted.
+    dropped_to: str | None = None
+    #: Rows that may wait for each operator behind this one before it stops reading.
+    limits: Mapping[str, int] = field(default_factory=dict)
+    batch_s: float = BATCH_S
+    #: Least time from the beginning of one batch to that of the next.
+    gap_s: float = GAP_S
+
+    @property
+    def key(self) -> str | None:
+        """The column by which rows are dealt, if they are."""
+        return self.grouping.removeprefix("key:") if self.grouping.startswith("key:") else None
+
+    def save(self, places: Places) -> None:
+        """Write it where source and sink look."""
+        write_json(places.duty(self.name), asdict(self))
+
+    @classmethod
+    def load(cls, places: Places, operator: str) -> "Duty":
+        """Read what `save` wrote."""
+        data: Mapping[str, Any] = read_json(places.duty(operator))
+        return cls(**{**data, "reads": tuple(data["reads"])})

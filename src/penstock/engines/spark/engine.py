@@ -1,0 +1,321 @@
+"""The Spark engine behind the port: a pipeline that runs for real."""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.core.frozen import FrozenDict
+from penstock.core.snapshot import Snapshot
+from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.spark import failures
+from penstock.engines.spark.duty import BATCH_S, GAP_S, Duty
+from penstock.engines.spark.following import Followed
+from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
+from penstock.engines.spark.orders import Order, give
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
+from penstock.engines.spark.records import BatchLog
+from penstock.errors import NotReadyError
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.topic import Topic
+
+#: Seconds between two looks at records and queues.
+LOOK_S = 0.25
+#: A query that has had no batch after this long is not waited for.
+START_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast things go."""
+
+    #: Time that a batch shall take, and least time from one to the next.
+    batch_s: float = BATCH_S
+    gap_s: float = GAP_S
+    #: What a snapshot looks back on.
+    window_s: float = 10.0
+
+
+class SparkEngine:
+    """Runs a checked pipeline in a run directory. `start` it, and `stop` it in the end."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        places: Places,
+        *,
+        pace: Pace = Pace(),  # noqa: B008  (immutable)
+        initial: Mapping[str, int] | None = None,
+        begin_s: float = 0.0,
+    ) -> None:
+        self._spark, self.pipeline, self.places, self._pace = spark, pipeline, places, pace
+        self._initial = initial or {}
+        self.topology = pipeline.check()
+        self._followed: dict[str, Followed] = {}
+        #: Ingest and egress: queries whose parallelism is Spark's own.
+        self._others: dict[str, StreamingQuery] = {}
+        self._failed: dict[str, str] = {}
+        self._events: list[Event] = []
+        #: Seconds that the run had lasted before this start.
+        self._before_s = begin_s
+        self._began = time.time()
+        self._at = 0.0
+        self._looked = 0.0
+        self._snapshot: Snapshot | None = None
+        self._wake = threading.Event()
+
+    # --- begin and end
+
+    def start(self) -> None:
+        """Make topics and queries, and start them, last operator first."""
+        make_topics(self.pipeline, self.places)
+        writers = {}
+        for name in self._in_order():
+            operator = self.pipeline.operators[name]
+            failures.forget(self.places, name)
+            duty = self._duty(operator)
+            give(self.places, name, Order(replicas=self._first_replicas(operator)))
+            writer = make_query(self._spark, self.pipeline, operator, self.places, duty)
+            writers[name] = writer
+            if operator.kind in ("frame", "batch"):
+                self._followed[name] = self._follow(operator)
+        for name, writer in reversed(writers.items()):
+            query = writer.start()
+            if name in self._followed:
+                self._followed[name].query = query
+            else:
+                self._others[name] = query
+        self._wait_for_first_batches()
+        self._began = self._looked = time.time()
+
+    def _wait_for_first_batches(self) -> None:
+        """Spark begins a new query with a batch, empty or not; with it everything is there."""
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            self._looked = time.time()
+            self._look()
+            waiting = [one for one in self._followed.values() if not one.records]
+            if self._failed or not waiting:
+                return
+            time.sleep(LOOK_S)
+
+    def stop(self, patience_s: float = 60.0) -> None:
+        """Hold every source, let running batches end, stop the queries."""
+        for name in self.pipeline.operators:
+            give(self.places, name, Order(replicas=self._requested(name), hold=True))
+        deadline = time.monotonic() + patience_s
+        for query in self._queries().values():
+            while not is_between_batches(query) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            query.stop()
+        self._look()
+
+    def wake(self) -> None:
+        """Let `advance` return at once."""
+        self._wake.set()
+
+    # --- the port
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Replicas change between two batches; nothing pauses."""
+        return Capabilities()
+
+    def advance(self, seconds: float) -> None:
+        """Wait until so many seconds more have passed since the start; look on meanwhile."""
+        self._at += seconds
+        while (left := self._began + self._at - time.time()) > 0:
+            if self._wake.wait(min(left, LOOK_S)):
+                break
+            self._look()
+        self._look()
+        self._snapshot = None
+
+    def observe(self) -> Snapshot:
+        """What was measured over the last window."""
+        if self._snapshot is None:
+            self._snapshot = self._observe()
+        return self._snapshot
+
+    def _observe(self) -> Snapshot:
+        now = self._looked
+        begin = max(self._began, now - self._pace.window_s)
+        sources = [one for one in self._followed.values() if one.is_source]
+        news = any(one.records and one.records[-1].committed_at > self._began for one in sources)
+        if not news and now - self._began < self._pace.window_s:
+            raise NotReadyError("no batch has been committed yet")
+        operators = {
+            name: operator_snapshot(one.sighting(now, begin))
+            for name, one in self._followed.items()
+        }
+        offered = {one.name: self._offered_rate(one, begin) for one in sources}
+        return Snapshot(
+            at=round(self.at, 3),
+            offered=FrozenDict({name: rate for name, rate in offered.items() if rate is not None}),
+            operators=FrozenDict(operators),
+        )
+
+    def _offered_rate(self, one: Followed, begin: float) -> float | None:
+        samples = [sample for sample in one.offers if sample[0] >= begin - LOOK_S]
+        if len(samples) < 2:
+            return None
+        (start, before), (end, after) = samples[0], samples[-1]
+        return (after - before) / (end - start) if end > start else None
+
+    def apply(self, plan: Plan) -> None:
+        """Order replicas; they run from each operator's next batch on."""
+        bounds = {n: one.operator.options.max_replicas for n, one in self._followed.items()}
+        check_plan(plan, bounds, self.capabilities)
+        for name, replicas in plan.replicas.items():
+            one = self._followed[name]
+            one.requested, one.batches_since = replicas, 0
+            one.asked_at = time.time() if replicas != one.running else None
+            give(self.places, name, Order(replicas=replicas))
+
+    def status(self) -> Status:
+        """Where things stand, and what happened since the last call."""
+        ops = self._followed
+        sources = [one for one in ops.values() if one.is_source]
+        sinks = [one for one in ops.values() if not self.topology.downstream[one.name]]
+        told = {self._path(one.name): latency(one.fresh) for one in sinks}
+        ages = [age for one in sources if (age := age_when_taken(one.fresh)) is not None]
+        offered = sum(one.offered for one in sources)
+        taken = sum(one.taken for one in sources)
+        lost = sum(one.rows_dropped for one in ops.values())
+        events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
+        for one in ops.values():
+            one.fresh = []
+        return Status(
+            at=round(self.at, 3),
+            requested=FrozenDict({name: one.requested for name, one in ops.items()}),
+            running=FrozenDict({name: one.running for name, one in ops.items()}),
+            latency=FrozenDict({path: seen for path, seen in told.items() if seen.count}),
+            age_s=sum(ages) / len(ages) if ages else None,
+            replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
+            events=events,
+            offered_records=offered,
+            processed_records=taken - lost,
+            dropped_records=lost,
+            backlog_records=offered - taken,
+            over=bool(self._failed) and not any(q.isActive for q in self._queries().values()),
+        )
+
+    # --- for people
+
+    @property
+    def at(self) -> float:
+        """Seconds since the run began."""
+        return self._before_s + self._looked - self._began
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Operators that stopped, and why."""
+        return dict(self._failed)
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing waits anywhere."""
+        self._look()
+        return all(not one.offered - one.taken for one in self._followed.values())
+
+    # --- inside
+
+    def _look(self) -> None:
+        now = time.time()
+        passed_s, self._looked = now - self._looked, now
+        for one in self._followed.values():
+            one.replica_s += one.running * passed_s
+            seen = one.look(now, self._pace.window_s, self.places)
+            self._events += [self._in_run_time(event) for event in seen]
+        for name, query in self._queries().items():
+            if name not in self._failed and not query.isActive:
+                self._note_failure(name, query)
+
+    def _note_failure(self, name: str, query: StreamingQuery) -> None:
+        error = query.exception()
+        if error is None:
+            return
+        told = failures.hear(self.places, name)
+        text = told.text(name) if told else _first_lines(error)
+        self._failed[name] = text
+        event = Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
+        self._events.append(self._in_run_time(event))
+
+    def _in_run_time(self, event: Event) -> Event:
+        at = round(max(0.0, self._before_s + event.at - self._began), 3)
+        return Event(at=at, kind=event.kind, operator=event.operator, numbers=event.numbers)
+
+    def _queries(self) -> dict[str, StreamingQuery]:
+        own = {name: one.query for name, one in self._followed.items()}
+        return {name: query for name, query in own.items() if query} | self._others
+
+    def _in_order(self) -> list[str]:
+        """Operators in the order in which records meet them, ingest first, egress last."""
+        kinds = {name: op.kind for name, op in self.pipeline.operators.items()}
+        return [
+            *(name for name, kind in kinds.items() if kind == "ingest"),
+            *(name for name in self.topology.order if kinds[name] in ("frame", "batch")),
+            *(name for name, kind in kinds.items() if kind == "egress"),
+        ]
+
+    def _duty(self, operator: Operator) -> Duty:
+        options = operator.options
+        behind = {
+            other.name: other.options.queue_limit
+            for other in self.pipeline.operators.values()
+            if operator.writes in other.reads and other.options.queue_limit is not None
+        }
+        return Duty(
+            name=operator.name,
+            kind=operator.kind,
+            reads=operator.reads,
+            writes=operator.writes,
+            grouping=options.grouping,
+            timeout_s=options.timeout_s,
+            queue_size=options.queue_size,
+            dropped_to=options.dropped_to,
+            limits=behind,
+            batch_s=self._pace.batch_s,
+            gap_s=self._pace.gap_s,
+        )
+
+    def _follow(self, operator: Operator) -> Followed:
+        replicas = self._first_replicas(operator)
+        one = Followed(
+            operator=operator,
+            upstream=self.topology.upstream[operator.name],
+            log=BatchLog(self.places.batches(operator.name)),
+            topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
+            batch_s=self._pace.batch_s,
+            requested=replicas,
+            running=replicas,
+        )
+        one.begin()
+        one.running = replicas
+        return one
+
+    def _first_replicas(self, operator: Operator) -> int:
+        return self._initial.get(operator.name, operator.options.replicas)
+
+    def _requested(self, name: str) -> int:
+        one = self._followed.get(name)
+        return one.requested if one else self._first_replicas(self.pipeline.operators[name])
+
+    def _path(self, name: str) -> str:
+        feeders = self.topology.upstream[name]
+        if not feeders:
+            return name
+        if len(feeders) == 1:
+            return f"{self._path(feeders[0])} > {name}"
+        return f"({' | '.join(feeders)}) > {name}"
+
+
+def _first_lines(error: StreamingQueryException) -> str:
+    return "\n".join(str(error).splitlines()[:12])

@@ -1,0 +1,146 @@
+"""One operator, followed by the driver: its query, its records, its queue."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.engines.port import Event
+from penstock.engines.spark.monitor import Sighting
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.records import BatchLog, BatchRecord
+from penstock.pipelines.operator import Operator
+from penstock.topics.topic import Topic
+
+
+@dataclass(slots=True, kw_only=True)
+class Followed:
+    """What the driver knows of one operator. Three numbers of replicas are never one."""
+
+    operator: Operator
+    upstream: tuple[str, ...]
+    log: BatchLog
+    topics: dict[str, Topic]
+    batch_s: float
+    requested: int
+    running: int
+    #: Wall clock at which `requested` was asked for; None once it runs.
+    asked_at: float | None = None
+    batches_since: int = 0
+    query: StreamingQuery | None = None
+    failed: str = ""
+    position: dict[str, int] = field(default_factory=dict)
+    records: deque[BatchRecord] = field(default_factory=deque)
+    fresh: list[BatchRecord] = field(default_factory=list)
+    queues: deque[tuple[float, float]] = field(default_factory=deque)
+    #: (wall clock, rows that ever came in).
+    offers: deque[tuple[float, float]] = field(default_factory=deque)
+    held: deque[tuple[float, float]] = field(default_factory=deque)
+    rows_in: int = 0
+    rows_dropped: int = 0
+    replica_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The operator's name."""
+        return self.operator.name
+
+    @property
+    def is_source(self) -> bool:
+        """Whether no other operator feeds it."""
+        return not self.upstream
+
+    @property
+    def offered(self) -> int:
+        """Rows that ever came into its topics."""
+        return sum(topic.end for topic in self.topics.values())
+
+    @property
+    def taken(self) -> int:
+        """Rows that it has left behind, processed or dropped."""
+        return sum(self.position.values())
+
+    def begin(self) -> None:
+        """Start where the records of an earlier start end."""
+        for record in self.log.news():
+            self._count(record)
+        self.fresh.clear()
+        for name, topic in self.topics.items():
+            self.position.setdefault(name, topic.first)
+
+    def look(self, now: float, window_s: float, places: Places) -> list[Event]:
+        """Read what is new; `now` is the wall clock. Events have wall clock times, too."""
+        events = []
+        for record in self.log.news():
+            events += self._count(record)
+        for topic in self.topics.values():
+            topic.refresh()
+        waiting = float(self.offered - self.taken)
+        self.queues.append((now, waiting))
+        self.offers.append((now, self.offered))
+        if self.asked_at is not None and not waiting:
+            # with nothing to do there is no batch; the order stands for the next row
+            events.append(self._runs(now))
+        self._forget(now - window_s)
+        self._look_at_held(now, places)
+        return events
+
+    def _look_at_held(self, now: float, places: Places) -> None:
+        try:
+            self.held.append((now, float(places.held(self.name).read_text())))
+        except (FileNotFoundError, ValueError):
+            return
+
+    def _count(self, record: BatchRecord) -> list[Event]:
+        self.records.append(record)
+        self.fresh.append(record)
+        self.position.update(record.end)
+        self.rows_in += record.rows_in
+        events = []
+        if record.dropped:
+            lost = sum(record.dropped.values())
+            self.rows_dropped += lost
+            numbers = {"records": lost, **record.dropped}
+            events.append(
+                Event(
+                    at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers
+                )
+            )
+        self.batches_since += 1
+        if record.replicas == self.requested and self.asked_at is not None:
+            events.append(self._runs(record.planned_at))
+        self.running = record.replicas
+        return events
+
+    def _runs(self, at: float) -> Event:
+        assert self.asked_at is not None
+        numbers = {
+            "replicas": self.requested,
+            "after_s": round(max(0.0, at - self.asked_at), 3),
+            "batches": self.batches_since,
+        }
+        self.running, self.asked_at = self.requested, None
+        return Event(at=at, kind="running", operator=self.name, numbers=numbers)
+
+    def _forget(self, before: float) -> None:
+        while len(self.records) > 1 and self.records[1].committed_at <= before:
+            self.records.popleft()
+        for samples in (self.queues, self.offers, self.held):
+            while len(samples) > 1 and samples[1][0] <= before:
+                samples.popleft()
+
+    def sighting(self, now: float, begin: float) -> Sighting:
+        """What a snapshot of it is made of."""
+        return Sighting(
+            name=self.name,
+            upstream=self.upstream,
+            max_replicas=self.operator.options.max_replicas,
+            requested=self.requested,
+            running=self.running,
+            now=now,
+            begin=begin,
+            batch_s=self.batch_s,
+            records=tuple(self.records),
+            queues=tuple(self.queues),
+            held_s=self.held[-1][1] - self.held[0][1] if self.held else None,
+        )

@@ -1,0 +1,82 @@
+"""What a frame operator's sink does with the rows that come out of Spark."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engines.spark.fused import copy_given_up
+from penstock.engines.spark.outputs import Outputs
+from penstock.engines.spark.plans import TaskInput
+from penstock.engines.spark.records import TaskRecord
+from penstock.engines.spark.shipping import Cargo
+from penstock.topics.schema import EVENT
+
+
+def write(
+    cargo: Cargo, task: TaskInput, rows: Iterator[pa.RecordBatch], outputs: Outputs
+) -> TaskRecord:
+    """Write a task's rows; source, function and sink work hand in hand, so all of it is busy."""
+    copy_given_up(cargo, task, outputs)
+    began, start = time.time(), time.perf_counter()
+    if outputs.main is not None:
+        schema = outputs.schema(outputs.main)
+        if cargo.stamped:
+            for batch in rows:
+                outputs.write(_fit(batch, schema))
+        else:
+            held = [batch for batch in rows if batch.num_rows]
+            for batch in _stamped(held, task, schema):
+                outputs.write(batch)
+    return TaskRecord(
+        rows_in=task.own_rows,
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=None,  # most of it is the JVM's, whose share of one task nobody tells
+        began=began,
+        ended=time.time(),
+    )
+
+
+def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> TaskRecord:
+    """Write the rows of a stream that is not ours; a row without a stamp is due now."""
+    began, start = time.time(), time.perf_counter()
+    assert outputs.main is not None
+    schema = outputs.schema(outputs.main)
+    for batch in rows:
+        if cargo.stamped:
+            outputs.write(_fit(batch, schema))
+        else:
+            now = pa.array([int(time.time() * 1e6)] * batch.num_rows, schema.field(EVENT).type)
+            outputs.write(_fit(batch.append_column(EVENT, now), schema))
+    return TaskRecord(
+        rows_in=outputs.rows,
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=None,
+        began=began,
+        ended=time.time(),
+    )
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same columns in the topic's order and to the letter of its schema."""
+    columns = [batch[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _stamped(
+    held: list[pa.RecordBatch], task: TaskInput, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Give rows without stamps those of the input at the same place in the line."""
+    total = sum(batch.num_rows for batch in held)
+    if not total:
+        return
+    stamps = pa.concat_arrays([batch[EVENT] for _, _, batch in task.batches([EVENT])])
+    places = np.arange(total) * len(stamps) // total
+    passed = 0
+    for batch in held:
+        mine = stamps.take(pa.array(places[passed : passed + batch.num_rows]))
+        yield _fit(batch.append_column(EVENT, mine), schema)
+        passed += batch.num_rows

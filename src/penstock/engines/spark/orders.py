@@ -1,0 +1,27 @@
+"""What the loop asks of a running operator: a small file that its source looks at for every batch.
+
+The source lives in a process of its own, so an order reaches it through a file.
+"""
+
+from dataclasses import asdict, dataclass
+
+from penstock.engines.spark.places import Places, read_json, write_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """How many replicas the next batch has, and whether there shall be a next batch."""
+
+    replicas: int
+    hold: bool = False
+
+
+def give(places: Places, operator: str, order: Order) -> None:
+    """Replace an operator's order."""
+    write_json(places.order(operator), asdict(order))
+
+
+def look_up(places: Places, operator: str) -> Order:
+    """Read the present order."""
+    data = read_json(places.order(operator))
+    return Order(replicas=data["replicas"], hold=data["hold"])

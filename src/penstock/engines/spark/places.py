@@ -1,0 +1,72 @@
+"""Where things lie in a run directory, for every process that works in it."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The run directory, seen by the Spark engine."""
+
+    run: Path
+
+    def topic(self, name: str) -> Path:
+        """The log of a topic."""
+        return self.run / "topics" / name
+
+    def checkpoint(self, operator: str) -> Path:
+        """Spark's own checkpoint of an operator's query."""
+        return self.run / "checkpoints" / operator
+
+    def order(self, operator: str) -> Path:
+        """What the loop asks of an operator: replicas, hold."""
+        return self.run / "orders" / f"{operator}.json"
+
+    def duty(self, operator: str) -> Path:
+        """What an operator reads, writes and keeps to."""
+        return self.run / "code" / f"{operator}.json"
+
+    def code(self, operator: str) -> Path:
+        """The operator itself, as other processes load it."""
+        return self.run / "code" / f"{operator}.pickle"
+
+    def plan(self, operator: str) -> Path:
+        """How the rows of the present batch are dealt to tasks."""
+        return self.run / "plans" / f"{operator}.json"
+
+    def batches(self, operator: str) -> Path:
+        """One record a batch."""
+        return self.run / "batches" / operator
+
+    def held(self, operator: str) -> Path:
+        """Seconds during which back-pressure kept the operator from reading."""
+        return self.run / "plans" / f"{operator}.held"
+
+    def error(self, operator: str) -> Path:
+        """Why an operator stopped."""
+        return self.run / "errors" / f"{operator}.json"
+
+    @property
+    def log(self) -> Path:
+        """What Spark has to say."""
+        return self.run / "spark.log"
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Replace a small file at once: readers see the old or the new one, never half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{uuid4().hex}")
+    aside.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+    os.replace(aside, path)
+
+
+def read_json(path: Path) -> Any:
+    """Read a small file; None if it is not there."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,122 @@
+"""One streaming query an operator: how each kind of operator becomes one."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.engines.spark.duty import Duty
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.shipping import Cargo, ship
+from penstock.engines.spark.source import FORMAT
+from penstock.errors import InputError
+from penstock.pipelines.declared import DeclaredTopic
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.retention import parse_retention
+from penstock.topics.schema import EVENT, first_difference, without_event
+from penstock.topics.topic import Topic
+
+#: Parts of a plan that keep state or move rows between tasks.
+_STATEFUL = ("Aggregate", "Deduplicate", "Join", "Repartition", "GlobalLimit", "Sort", "MapGroups")
+
+
+def make_topics(pipeline: Pipeline, places: Places) -> None:
+    """Make every topic whose schema is known; those of frame operators may come later."""
+    for declared in pipeline.topics.values():
+        if declared.schema is not None:
+            _make_topic(places, declared, declared.schema)
+
+
+def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> None:
+    Topic.create(places.topic(declared.name), schema, parse_retention(declared.keep))
+
+
+def make_query(
+    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places, duty: Duty
+) -> DataStreamWriter:
+    """Make an operator's query, not started yet, and the topics that it writes."""
+    duty.save(places)
+    if operator.kind == "egress":
+        writer = operator.function(_read(spark, operator, places))
+        if not isinstance(writer, DataStreamWriter):
+            problem = f"must return a DataStreamWriter, got {type(writer).__name__}"
+            raise InputError(operator.name, problem, "return df.writeStream with its format set")
+    else:
+        writer = _into_topic(spark, pipeline, operator, places)
+    checkpoint = str(places.checkpoint(operator.name).resolve())
+    return writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+
+
+def _into_topic(
+    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places
+) -> DataStreamWriter:
+    stamped = False
+    if operator.kind == "batch":
+        frame = _read(spark, operator, places)
+    else:
+        given = spark if operator.kind == "ingest" else _read(spark, operator, places)
+        frame = operator.function(given)
+        _check_frame(operator, frame)
+        stamped = EVENT in frame.columns
+        _fit_topic(pipeline, operator, frame, places)
+    outputs = _outputs(operator, places)
+    ship(places.code(operator.name), Cargo(operator=operator, outputs=outputs, stamped=stamped))
+    options = {"run": str(places.run.resolve()), "operator": operator.name}
+    return frame.writeStream.format(FORMAT).options(**options).outputMode("append")
+
+
+def _read(spark: SparkSession, operator: Operator, places: Places) -> DataFrame:
+    options = {"run": str(places.run.resolve()), "operator": operator.name}
+    return spark.readStream.format(FORMAT).options(**options).load()
+
+
+def _check_frame(operator: Operator, frame: object) -> None:
+    if not isinstance(frame, DataFrame) or not frame.isStreaming:
+        problem = f"must return a streaming DataFrame, got {type(frame).__name__}"
+        raise InputError(operator.name, problem, "transform the frame that the function is given")
+    if operator.kind == "ingest":
+        return
+    plan = frame._jdf.queryExecution().analyzed().toString()
+    for line in plan.splitlines():
+        node = line.lstrip(" :+-").split(" ")[0]
+        if found := next((word for word in _STATEFUL if node.startswith(word)), None):
+            raise InputError(
+                operator.name,
+                f"a frame operator works row by row, but this one has {found}",
+                "aggregations, joins and orderings need state; they are another kind of operator",
+            )
+
+
+def _fit_topic(
+    pipeline: Pipeline, operator: Operator, frame: DataFrame, places: Places
+) -> None:
+    """Make the topic from what the frame shows, or check that the frame fits it."""
+    if operator.writes is None:
+        return
+    found = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
+    declared = pipeline.topics[operator.writes]
+    if declared.schema is None:
+        _make_topic(places, declared, found)
+        return
+    if difference := first_difference(_loose(without_event(declared.schema)), found):
+        problem = f"its rows do not fit topic {operator.writes}: {difference}"
+        raise InputError(operator.name, problem, "cast in the operator, or change the topic's schema")
+
+
+def _loose(schema: pa.Schema) -> pa.Schema:
+    """The same without saying what may be missing: Spark and Arrow differ in that too often."""
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
+
+
+def _outputs(operator: Operator, places: Places) -> Mapping[str, pa.Schema]:
+    """Schemas of everything that an operator writes, its own topic first."""
+    return {name: Topic.open(places.topic(name)).schema for name in operator.fills}
+
+
+def is_between_batches(query: StreamingQuery) -> bool:
+    """Whether no task of the query runs now."""
+    return not query.isActive or not query.status["isTriggerActive"]

@@ -1,0 +1,111 @@
+"""A Spark session made for many small batches: quick checkpoints, ready workers, a quiet terminal."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.engines.spark.source import TopicSource
+
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+#: Megabytes that Spark's log may take on disk.
+LOG_MB = 10
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # without native Hadoop every checkpoint file would start processes that set its rights
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.python.daemon.module": "penstock.engines.spark.daemon",
+    "spark.python.worker.reuse": "true",
+    # an idle query asks its source ten times a second
+    "spark.sql.streaming.pollingDelay": "100ms",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "5",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.driver.memory": "2g",
+    "spark.cleaner.periodicGC.interval": "5min",
+}
+
+
+def start_session(
+    name: str,
+    slots: int,
+    log: Path,
+    lock: int | None = None,
+    master: str | None = None,
+) -> SparkSession:
+    """Start a JVM of our own; what it has to say goes to a file.
+
+    It inherits the run's lock and so keeps it until it is gone, even if this process is
+    killed. A task that fails is tried three times.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    conf = SparkConf(loadDefaults=False)
+    conf.setMaster(master or f"local[{slots},3]").setAppName(name)
+    for key, value in {**SETTINGS, **_logging(log)}.items():
+        conf.set(key, value)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    with log.with_suffix(".out").open("ab") as stream:
+        wishes: dict[str, Any] = {"stdout": stream, "stderr": stream}
+        if lock is not None:
+            wishes["pass_fds"] = (lock,)
+        gateway = launch_gateway(conf, wishes)
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    session.dataSource.register(TopicSource)
+    return session
+
+
+def end_session(session: SparkSession) -> None:
+    """Stop the JVM, too: nothing is left behind."""
+    gateway = SparkContext._gateway
+    session.stop()
+    if gateway is not None:
+        process = gateway.proc
+        gateway.shutdown()
+        process.stdin.close()  # the JVM ends when it can read no more
+        try:
+            process.wait(timeout=10)
+        except Exception:
+            process.kill()
+            process.wait()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def kill_session() -> None:
+    """End the JVM at once."""
+    gateway = SparkContext._gateway
+    if gateway is not None and gateway.proc is not None:
+        gateway.proc.kill()
+
+
+def _logging(log: Path) -> dict[str, str]:
+    """Settings that send the log to a file of bounded size."""
+    settings = log.with_suffix(".properties")
+    settings.write_text(
+        f"""rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {log.resolve()}
+appender.file.filePattern = {log.resolve()}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = {LOG_MB // 2}MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 1
+logger.nobody.name = org.apache.spark.util.ShutdownHookManager
+logger.nobody.level = off
+""",
+        encoding="utf-8",
+    )
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{settings.resolve()}"}

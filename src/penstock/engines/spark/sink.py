@@ -1,0 +1,134 @@
+"""The sink of an operator: tasks write segments, one commit makes all of a batch visible at once."""
+
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+
+from penstock.engines.spark import framing, fused
+from penstock.engines.spark.outputs import Outputs
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.plans import BatchPlan, load_plan
+from penstock.engines.spark.records import BatchLog, BatchRecord, TaskRecord
+from penstock.engines.spark.shipping import Cargo, unpack
+from penstock.engines.spark.sketch import Events, merge
+from penstock.errors import PenstockError
+from penstock.topics.retention import trim
+from penstock.topics.segment import SEGMENTS, Segment
+from penstock.topics.topic import Topic
+
+#: Seconds between two looks for what may be removed from a topic.
+TRIM_EVERY_S = 2.0
+
+
+@dataclass
+class TaskMessage(WriterCommitMessage):
+    """What a task tells when it has written its segments."""
+
+    task: TaskRecord
+    events: Events = ()
+    segments: dict[str, Segment] = field(default_factory=dict)
+
+
+class TopicSink(DataSourceStreamArrowWriter):
+    """Writes the rows of a frame operator, or does the work of a batch operator."""
+
+    def __init__(self, run: str, operator: str) -> None:
+        self._run, self._operator = run, operator
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Do a task's work in its own process; nothing of it is visible yet."""
+        places = Places(Path(self._run))
+        cargo = unpack(places.code(self._operator))
+        with Outputs(places, cargo.outputs) as outputs:
+            if cargo.operator.kind == "batch":
+                (row,) = (row for batch in iterator for row in batch.column(0).to_pylist())
+                task = fused.work(places, cargo, pickle.loads(row), outputs)
+            elif cargo.operator.kind == "frame":
+                # tasks keep the order of the source's partitions
+                plan = load_plan(places.plan(self._operator))
+                mine = plan.tasks[_task_number() % len(plan.tasks)]
+                task = framing.write(cargo, mine, iterator, outputs)
+            else:
+                task = framing.take_in(cargo, iterator, outputs)
+            return TaskMessage(task, outputs.events(), outputs.close())
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Make a batch visible: its record first, then its rows in every topic it writes."""
+        places = Places(Path(self._run))
+        cargo = unpack(places.code(self._operator))
+        told = [message for message in messages if isinstance(message, TaskMessage)]
+        record = BatchLog(places.batches(self._operator)).put(
+            _record(places, cargo, told, batchId)
+        )
+        for name, segments in record.outputs.items():
+            topic = _topic(places.topic(name))
+            topic.refresh()
+            topic.publish(self._operator, batchId, segments, record.committed_at)
+            _trim(topic)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
+        """Segments that no commit names do not exist; take them away all the same."""
+        places = Places(Path(self._run))
+        for message in messages:
+            if isinstance(message, TaskMessage):
+                for name, segment in message.segments.items():
+                    (places.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
+
+
+def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -> BatchRecord:
+    name = cargo.operator.name
+    outputs: dict[str, list[Segment]] = {}
+    for message in told:
+        for topic, segment in message.segments.items():
+            outputs.setdefault(topic, []).append(segment)
+    now = time.time()
+    if cargo.operator.kind == "ingest":
+        began = min((message.task.began for message in told), default=now)
+        plan = BatchPlan(start={}, end={}, planned_at=began, tasks=())
+    else:
+        plan = load_plan(places.plan(name))
+        if len(plan.tasks) != len(told):
+            problem = f"{name}: {len(plan.tasks)} replicas became {len(told)} tasks"
+            raise PenstockError(
+                f"{problem}\nhint: a frame operator keeps its partitions: no repartition, coalesce,"
+                " limit or aggregation in it"
+            )
+    return BatchRecord(
+        batch=batch,
+        start=plan.start,
+        end=plan.end,
+        planned_at=plan.planned_at,
+        committed_at=now,
+        tasks=tuple(message.task for message in told),
+        dropped=plan.dropped,
+        events=merge(message.events for message in told),
+        outputs={topic: tuple(segments) for topic, segments in outputs.items()},
+    )
+
+
+def _task_number() -> int:
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
+@lru_cache(maxsize=64)
+def _topic(directory: Path) -> Topic:
+    return Topic.open(directory)
+
+
+_trimmed: dict[Path, float] = {}
+
+
+def _trim(topic: Topic) -> None:
+    now = time.time()
+    if now - _trimmed.get(topic.directory, 0.0) > TRIM_EVERY_S:
+        _trimmed[topic.directory] = now
+        trim(topic, now)

@@ -1,0 +1,271 @@
+"""The streaming source of an operator: exactly k partitions a batch, and no more rows than k carry.
+
+It lives in a process of its own beside the driver and is asked before every batch. A frame
+operator gets the rows themselves; a batch operator gets one row a task that says which rows to
+work on, because its function is called inside the sink and no data row needs to pass the JVM.
+"""
+
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from penstock.engines.spark.admission import Speed, Waiting, dropped
+from penstock.engines.spark.dealing import Stretch, cuts, deal, shares, take, without
+from penstock.engines.spark.duty import Duty
+from penstock.engines.spark.orders import look_up
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.plans import BatchPlan, Part, TaskInput, save_plan
+from penstock.engines.spark.records import BatchLog
+from penstock.topics.readers import positions, save_position
+from penstock.topics.topic import Topic
+
+FORMAT = "penstock"
+#: The one column of a row that says what a task shall do.
+TASK = StructType([StructField("task", BinaryType())])
+
+#: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}}
+Offset = Mapping[str, Any]
+
+
+class TopicSource(DataSource):
+    """`spark.readStream.format("penstock")`, with options run and operator."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name under which Spark knows it."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Rows of the topic, or one task a row."""
+        places, duty = _job(self.options)
+        if duty.kind == "batch":
+            return TASK
+        return from_arrow_schema(Topic.open(places.topic(duty.reads[0])).schema, False)
+
+    def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
+        """Make the reader; Spark does so in the source's process and in each task."""
+        return TopicReader(self.options["run"], self.options["operator"], schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802, ARG002
+        """Make the writer that stands at the other end of the operator."""
+        from penstock.engines.spark.sink import TopicSink  # noqa: PLC0415  (a task of a source needs none)
+
+        return TopicSink(self.options["run"], self.options["operator"])
+
+
+def _job(options: Mapping[str, str]) -> tuple[Places, Duty]:
+    places = Places(Path(options["run"]))
+    return places, Duty.load(places, options["operator"])
+
+
+class TaskPartition(InputPartition):
+    """One task."""
+
+    def __init__(self, value: TaskInput) -> None:
+        super().__init__(value)
+
+
+class TopicReader(DataSourceStreamReader):
+    """Decides what the next batch reads."""
+
+    def __init__(self, run: str, operator: str, schema: StructType) -> None:
+        self._run, self._operator, self._schema = run, operator, schema
+        self._mind: _Mind | None = None
+
+    @property
+    def _reader(self) -> "_Mind":
+        # made where it is used: a task's copy of this object must not open topics and logs
+        if self._mind is None:
+            self._mind = _Mind(Places(Path(self._run)), self._operator)
+        return self._mind
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Begin with the oldest row that is there."""
+        return {"at": self._reader.first(), "skips": {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limit is our own."""
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802, ARG002
+        """Return the end of the next batch; the start itself if there is none."""
+        return self._reader.next_end(start)
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return the end of the topics, so that Spark's progress shows the backlog."""
+        return {"at": self._reader.ends(), "skips": {}}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return exactly k tasks."""
+        return [TaskPartition(task) for task in self._reader.plan(start, end).tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a task's rows, or hand the task on."""
+        task: TaskInput = partition.value
+        expected = to_arrow_schema(self._schema, timezone="UTC")
+        if self._schema == TASK:
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(task)])], schema=expected)
+            return
+        for _, _, batch in task.batches():
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=expected)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Everything before `end` may be removed as far as this reader is concerned."""
+        self._reader.done(end)
+
+    def stop(self) -> None:
+        """Nothing is held open."""
+
+
+class _Mind:
+    """What the source's process remembers from one batch to the next."""
+
+    def __init__(self, places: Places, operator: str) -> None:
+        self.places, self.duty = places, Duty.load(places, operator)
+        self.topics = {name: Topic.open(places.topic(name)) for name in self.duty.reads}
+        self.log = BatchLog(places.batches(operator))
+        self.speed = Speed()
+        self.seen: dict[str, int] = {}
+        self.replicas: int | None = None
+        self.planned: tuple[Offset, Offset, BatchPlan] | None = None
+        self.began = 0.0
+        self.behind: Topic | None = None
+        self.held_s, self.held_since = 0.0, 0.0
+
+    def first(self) -> dict[str, int]:
+        return {name: topic.first for name, topic in self.topics.items()}
+
+    def ends(self) -> dict[str, int]:
+        return {name: topic.refresh() for name, topic in self.topics.items()}
+
+    def next_end(self, start: dict[str, Any]) -> dict[str, Any]:
+        order = look_up(self.places, self.duty.name)
+        is_early = time.time() < self.began + self.duty.gap_s
+        if order.hold or is_early or self._is_held_back():
+            return start
+        for record in self.log.news():
+            self.speed = self.speed.after(record)
+        self.replicas = order.replicas
+        waiting = {name: self._waiting(name, start) for name in self.topics}
+        limit = self.speed.limit(order.replicas, self.duty.batch_s)
+        rows = take({name: queue.live_rows for name, queue in waiting.items()}, limit)
+        ends = {name: queue.end_after(rows[name]) for name, queue in waiting.items()}
+        if all(ends[name] == waiting[name].start for name in ends):
+            return start
+        self.began = time.time()
+        skips = {name: [list(skip) for skip in queue.skips] for name, queue in waiting.items()}
+        return {"at": ends, "skips": {name: ranges for name, ranges in skips.items() if ranges}}
+
+    def _waiting(self, name: str, start: Offset) -> Waiting:
+        """What waits in a topic, without what is too old or does not fit."""
+        topic, duty = self.topics[name], self.duty
+        # a topic that was added to the operator's inputs begins where it begins
+        begin = start["at"].get(name, topic.first)
+        skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
+        queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
+        queue = queue.overflowed(duty.queue_size)
+        self.seen[name] = queue.seen
+        if duty.timeout_s is not None:
+            oldest = time.time() - duty.timeout_s
+            queue = queue.expired(_first_after(topic, begin, queue.end, oldest))
+        return queue
+
+    def _is_held_back(self) -> bool:
+        """Whether too much waits behind this operator; the time of it is kept."""
+        duty, now = self.duty, time.time()
+        if not duty.limits or duty.writes is None:
+            return False
+        if self.behind is None:
+            self.behind = Topic.open(self.places.topic(duty.writes))
+        read, end = positions(self.behind.directory), self.behind.refresh()
+        waiting = {name: end - read.get(name, self.behind.first) for name in duty.limits}
+        full = any(waiting[name] > limit for name, limit in duty.limits.items())
+        if self.held_since:
+            self.held_s += now - self.held_since
+            self.places.held(duty.name).write_text(f"{self.held_s:.3f}")
+        self.held_since = now if full else 0.0
+        return full
+
+    def plan(self, start: Offset, end: Offset) -> BatchPlan:
+        """Deal the rows between two offsets; asked again, the same plan."""
+        if self.planned and self.planned[:2] == (start, end):
+            return self.planned[2]
+        duty = self.duty
+        replicas = self.replicas or look_up(self.places, duty.name).replicas
+        line, given_up = [], []
+        skips: dict[str, list[tuple[int, int, str]]] = {}
+        for name, topic in self.topics.items():
+            if name not in end["at"]:
+                continue
+            low, high = start["at"].get(name, topic.first), end["at"][name]
+            topic.refresh()
+            skips[name] = [
+                (max(a, low), min(b, high), cause)
+                for a, b, cause in end["skips"].get(name, ())
+                if b > low and a < high
+            ]
+            line += without(Stretch(name, low, high), [(a, b) for a, b, _ in skips[name]])
+            given_up += [Stretch(name, a, b) for a, b, _ in skips[name]]
+        dealt = self._deal(line, replicas)
+        lost = self._parts(given_up) if duty.dropped_to else ()
+        tasks = tuple(
+            TaskInput(
+                index=index,
+                replicas=replicas,
+                parts=self._parts(stretches),
+                given_up=lost if index == 0 else (),
+                key=duty.key,
+            )
+            for index, stretches in enumerate(dealt)
+        )
+        plan = BatchPlan(
+            start=dict(start["at"]),
+            end=dict(end["at"]),
+            planned_at=time.time(),
+            tasks=tasks,
+            dropped=dropped(skips),
+        )
+        save_plan(self.places.plan(duty.name), plan)
+        self.planned = (start, end, plan)
+        return plan
+
+    def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
+        if self.duty.key is not None:
+            return [line] * replicas
+        rows = sum(stretch.rows for stretch in line)
+        parts = [1.0] * replicas
+        if self.duty.grouping == "load":
+            known = self.speed.replicas
+            speeds = [known[i] if i < len(known) else None for i in range(replicas)]
+            # between two batches nobody has anything left to do
+            parts = shares(speeds, [0.0] * replicas, rows)
+        return deal(line, cuts(parts, rows))
+
+    def _parts(self, stretches: Sequence[Stretch]) -> tuple[Part, ...]:
+        found = []
+        for stretch in stretches:
+            offset = stretch.start
+            for piece in self.topics[stretch.topic].pieces(stretch.start, stretch.end):
+                found.append(Part(stretch.topic, offset, piece))
+                offset += piece.to_row - piece.from_row
+        return tuple(found)
+
+    def done(self, end: Offset) -> None:
+        for name, offset in end["at"].items():
+            save_position(self.places.topic(name), self.duty.name, offset)
+
+
+def _first_after(topic: Topic, start: int, end: int, at: float) -> int:
+    """The offset of the first row that was committed after a time."""
+    for commit in topic.commits(start, end):
+        if commit.at > at:
+            return max(start, commit.first)
+    return end

@@ -1,0 +1,44 @@
+"""A pool of ready replicas: workers are started before the load needs them.
+
+The predictive paper keeps inactive replicas ready; here they are Python workers that wait. A
+worker is forked when a task finds none free, so as many tasks at once as the pool shall carry
+make the pool.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+#: Workers that cannot all be there after this long are not waited for.
+PATIENCE_S = 60.0
+
+
+def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
+    """Start the workers of so many replicas; returns when all are there.
+
+    A task holds two workers, one that reads and one that writes, as here one behind the other.
+    """
+    meeting.mkdir(parents=True, exist_ok=True)
+    place = str(meeting)
+
+    def wait_for_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                (Path(place) / str(number)).touch()
+            deadline = time.monotonic() + PATIENCE_S
+            # nobody leaves before all are there: else one worker could do for two
+            while len(list(Path(place).iterdir())) < replicas and time.monotonic() < deadline:
+                time.sleep(0.05)
+            yield batch
+
+    numbers = spark.range(0, replicas, 1, replicas).mapInArrow(_pass_on, "id long")
+    numbers.mapInArrow(wait_for_all, "id long").collect()
+    rmtree(meeting)
+
+
+def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches

@@ -1,0 +1,62 @@
+"""Do the columns of the topics around an operator fit together?"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.pipelines.declared import ERRORS_SCHEMA, DeclaredTopic, errors_topic
+from penstock.pipelines.operator import Operator
+from penstock.topics.schema import first_difference
+
+Schemas = Mapping[str, pa.Schema]
+
+
+def check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> None:
+    """Check everything that is known now; what a frame operator returns shows at the start."""
+    known = {name: topic.schema for name, topic in topics.items() if topic.schema is not None}
+    try:
+        if operator.kind == "batch" and operator.output_schema is None:
+            hint = how_to_declare(str(operator.writes), operator.topics)
+            raise InputError("writes", f"topic {operator.writes!r} is not declared", hint)
+        _check_inputs(operator, {topic: known[topic] for topic in operator.reads if topic in known})
+        _check_side_outputs(operator, known)
+    except InputError as wrong:
+        raise wrong.under(operator.name).at(operator.where) from None
+
+
+def how_to_declare(topic: str, declared: Iterable[str]) -> str:
+    """Hint at a topic of nearly that name, or at how to declare one."""
+    if close := get_close_matches(topic, list(declared), n=1, cutoff=0.8):
+        return f"did you mean {close[0]!r}?"
+    return f'declare it: pipeline.topic("{topic}", "id long, value double")'
+
+
+def _check_inputs(operator: Operator, inputs: Schemas) -> None:
+    _, by_key, column = operator.options.grouping.partition("key:")
+    for topic, schema in inputs.items():
+        first = next(iter(inputs))
+        if differs := first_difference(inputs[first], schema):
+            problem = f"{first!r} and {topic!r} differ: {differs}"
+            raise InputError("reads", problem, "topics read together have the same columns")
+        if by_key and column not in schema.names:
+            problem = f"topic {topic!r} has no column {column!r}"
+            raise InputError("grouping", problem, nearest(column, schema.names))
+
+
+def _check_side_outputs(operator: Operator, known: Schemas) -> None:
+    options = operator.options
+    if options.on_error == "dead-letter":
+        _check_fits("on_error", errors_topic(operator.name), ERRORS_SCHEMA, known)
+    if options.dropped_to is not None:
+        inputs = (known[topic] for topic in operator.reads if topic in known)
+        _check_fits("dropped_to", options.dropped_to, next(inputs, None), known)
+
+
+def _check_fits(field: str, topic: str, expected: pa.Schema | None, known: Schemas) -> None:
+    if expected is None or topic not in known:
+        return
+    if differs := first_difference(expected, known[topic]):
+        hint = f"do not declare {topic!r}: it is made with the right columns"
+        raise InputError(field, f"topic {topic!r} does not fit: {differs}", hint)

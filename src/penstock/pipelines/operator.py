@@ -1,0 +1,101 @@
+"""An operator: a function that somebody wrote, what it reads and writes, and how it is run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from penstock.pipelines.declared import DeclaredTopic, errors_topic
+from penstock.pipelines.places import place_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Kind = Literal["frame", "batch", "ingest", "egress"]
+OnError = Literal["stop", "dead-letter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an operator is run."""
+
+    min_replicas: int = 1
+    max_replicas: int = 8
+    #: At the start.
+    replicas: int = 1
+    #: Which replica gets a record: "even", "load" (the least busy one) or "key:COLUMN".
+    grouping: str = "even"
+    #: A record that is older when its turn comes is dropped.
+    timeout_s: float | None = None
+    #: If more records wait, the rest is dropped.
+    queue_size: int | None = None
+    #: The topic that dropped records go to; without one they are only counted.
+    dropped_to: str | None = None
+    #: If more records wait, the operators that fill the queue are held.
+    queue_limit: int | None = None
+    #: Opens what the function needs once in each process, such as a model or a connection.
+    resource: Callable[[], Any] | None = None
+    #: Rows for each call of the function, at most; without it, as many as there are.
+    chunk_rows: int | None = None
+    #: What happens to rows that the function fails on.
+    on_error: OnError = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """A named step of a pipeline. Calling it calls the function."""
+
+    name: str
+    kind: Kind
+    function: Callable[..., Any]
+    reads: tuple[str, ...] = ()
+    writes: str | None = None
+    options: Options = Options()
+    #: The declared topics of its pipeline, which may still grow while a file is read.
+    topics: Mapping[str, DeclaredTopic] = field(default_factory=dict, repr=False, compare=False)
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given)
+
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """Every topic that it writes: its output, what it drops, what it fails on."""
+        also = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
+        return tuple(topic for topic in (self.writes, self.options.dropped_to, also) if topic)
+
+    @property
+    def output_schema(self) -> pa.Schema | None:
+        """Columns of its output, without `_event`; None if they are not declared."""
+        return self._schema(self.writes) if self.writes else None
+
+    @property
+    def input_schema(self) -> pa.Schema | None:
+        """Columns of its input, without `_event`; None if they are not declared."""
+        known = (self._schema(topic) for topic in self.reads)
+        return next((schema for schema in known if schema is not None), None)
+
+    @property
+    def where(self) -> str:
+        """File and line of the function, for errors."""
+        return place_of(self.function)
+
+    def try_rows(
+        self,
+        rows: Sequence[Mapping[str, Any]] | pa.Table,
+        schema: str | pa.Schema | None = None,
+        spark: "SparkSession | None" = None,
+    ) -> list[dict[str, Any]]:
+        """Run it on a few rows, without a stream. The schema is the declared one, if there is one.
+
+        A batch operator needs no Spark. Rows without `_event` get one that is the same for all,
+        and the answer leaves it out.
+        """
+        # what is only tried is not loaded by processes that run
+        from penstock.pipelines.trying import try_rows  # noqa: PLC0415
+
+        return try_rows(self, rows, schema, spark)
+
+    def _schema(self, topic: str) -> pa.Schema | None:
+        declared = self.topics.get(topic)
+        return declared.schema if declared else None

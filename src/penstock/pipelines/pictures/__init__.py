@@ -1,0 +1,1 @@
+"""Pictures of digits: how they are kept, drawn, made small and recognised."""

@@ -1,0 +1,92 @@
+"""The digits of scikit-learn: one half trains the recogniser, the other is photographed.
+
+No photo shows a digit that the model was trained on, so its guesses are worth checking.
+"""
+
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.pipelines import draws
+from penstock.pipelines.pictures.drawing import CELL, CHALK, DIGIT, SIDE, draw
+from penstock.pipelines.pictures.grey import Pictures, shrink
+
+Digits = NDArray[np.float64]
+Labels = NDArray[np.int32]
+
+#: Brighter than the slate by this much is chalk; light and grain stay below.
+_THRESHOLD = 30
+#: Instead of 0 where it divides: a photo without chalk is looked at in its middle.
+_LITTLE = 1e-6
+
+
+class Model(Protocol):
+    """What is used of a classifier of scikit-learn."""
+
+    def predict_proba(self, cells: NDArray[np.generic], /) -> NDArray[np.float64]:
+        """For each digit, how likely it is each of the ten."""
+        ...
+
+
+@cache
+def halves() -> tuple[tuple[Digits, Labels], tuple[Digits, Labels]]:
+    """Return digits (8 x 8, from 0 to 16) with their labels: those to train on, and the others."""
+    # a second, for the processes that draw or recognise only
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped] # noqa: PLC0415
+
+    found = load_digits()
+    images, labels, half = found.images, found.target.astype(np.int32), len(found.target) // 2
+    return (images[:half], labels[:half]), (images[half:], labels[half:])
+
+
+def photos(ids: draws.Ids) -> tuple[Pictures, Labels]:
+    """Return the photo of each number, and which digit is on it."""
+    _, (digits, labels) = halves()
+    shown = draws.pick(ids, "digit", len(labels))
+    return draw(ids, digits[shown]), labels[shown]
+
+
+def cells(pictures: Pictures) -> Pictures:
+    """Find the digit of each photo and return it as 8 x 8 cells from 0 to 16."""
+    slate = np.median(pictures, axis=(1, 2), keepdims=True)
+    chalk = np.maximum(pictures - slate - _THRESHOLD, 0, dtype=np.float32)
+    rows = _around(chalk.sum(axis=2))[:, :, None]
+    columns = _around(chalk.sum(axis=1))[:, None, :]
+    small = shrink(chalk[np.arange(len(chalk))[:, None, None], rows, columns], CELL)
+    brightest = np.maximum(small.max(axis=(1, 2), keepdims=True), _LITTLE)
+    levels: Pictures = np.rint(CHALK * small / brightest).astype(np.uint8)
+    return levels
+
+
+def _around(chalk: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Return the rows (or columns) of the digit: its width, about the middle of the chalk."""
+    from_middle = np.arange(SIDE) - (SIDE - 1) / 2
+    middle = chalk @ from_middle / np.maximum(chalk.sum(axis=1), _LITTLE)
+    room = SIDE - DIGIT
+    first: NDArray[np.intp] = np.clip(np.rint(middle) + room // 2, 0, room).astype(np.intp)
+    return first[:, None] + np.arange(DIGIT)
+
+
+@cache
+def trained() -> Model:
+    """Train the recogniser on photos of the first half; a process does it once.
+
+    Each label gets a normal distribution of its own, which takes one pass over the digits.
+    """
+    from sklearn.discriminant_analysis import (  # type: ignore[import-untyped] # noqa: PLC0415
+        QuadraticDiscriminantAnalysis,
+    )
+
+    (digits, labels), _ = halves()
+    small = cells(draw(draws.TRAINING + np.arange(len(labels)), digits))
+    flat = small.reshape(len(small), -1) / CHALK
+    model: Model = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(flat, labels)
+    return model
+
+
+def recognise(model: Model, small: Pictures) -> tuple[Labels, NDArray[np.float64]]:
+    """Return the guess for each digit of 8 x 8 cells, and how likely the model thinks it is."""
+    chances = model.predict_proba(small.reshape(len(small), -1) / CHALK)
+    return chances.argmax(axis=1).astype(np.int32), chances.max(axis=1)

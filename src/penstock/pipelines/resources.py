@@ -1,0 +1,55 @@
+"""What the functions of operators need open: a model, a connection; once in each process."""
+
+import atexit
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.pipelines.operator import Operator
+
+_open: dict[tuple[str, str], Any] = {}
+_closing = ExitStack()
+
+
+def resource_of(operator: Operator, run: str = "") -> Any:
+    """Return the operator's resource, opened by the first call in this process; or None.
+
+    `run` tells two runs apart that one process works for: each has its own.
+    """
+    key = (run, operator.name)
+    if operator.options.resource is None:
+        return None
+    if key not in _open:
+        if not _open:
+            atexit.register(close_all)
+        _open[key] = _closing.enter_context(opened(operator))
+    return _open[key]
+
+
+def close_all() -> None:
+    """Close everything that is open in this process, what was opened last first."""
+    _open.clear()
+    _closing.close()
+
+
+@contextmanager
+def opened(operator: Operator) -> Iterator[Any]:
+    """Open the operator's resource for a `with` block.
+
+    A context manager is entered and left; anything else is closed if it has a `close`.
+    """
+    if operator.options.resource is None:
+        yield None
+        return
+    with ExitStack() as stack:
+        try:
+            resource = operator.options.resource()
+            if hasattr(resource, "__enter__"):
+                resource = stack.enter_context(resource)
+            elif hasattr(resource, "close"):
+                stack.callback(resource.close)
+        except Exception as error:
+            problem = f"cannot be opened: {type(error).__name__}: {error}"
+            raise InputError(f"{operator.name}.resource", problem, where=operator.where) from error
+        yield resource

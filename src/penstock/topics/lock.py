@@ -1,0 +1,87 @@
+"""One writer at a time: a lock that a killed process cannot leave behind."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from penstock.errors import LockedError
+
+
+class Lock:
+    """A lock on a file, held as long as any process has the descriptor open.
+
+    The system frees it when its holder dies, however it dies. A child that inherits the
+    descriptor (`pass_fds=[lock.fileno()]`) keeps it although its parent is gone.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = -1
+
+    def acquire(self) -> None:
+        """Take the lock, or raise `LockedError` with the process that holds it."""
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(os.pread(descriptor, 32, 0))
+            os.close(descriptor)
+            raise LockedError(self.path.parent.name, holder) from None
+        with suppress(OSError):  # only a message misses the number, if the disk is full
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let go of it. Not unlocked but closed: a child that inherited it keeps it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def fileno(self) -> int:
+        """The descriptor, for a child process to inherit."""
+        return self._descriptor
+
+    def __enter__(self) -> "Lock":
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+@contextmanager
+def locked_directory(directory: Path, mode: int) -> Iterator[int]:
+    """Hold a directory for a moment, shared or exclusive, and yield its descriptor.
+
+    `BlockingIOError` if the mode has `LOCK_NB` and it is held already.
+    """
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, mode)
+        yield descriptor
+    finally:
+        # said aloud, because a process that was forked meanwhile has the descriptor too
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _holder(content: bytes) -> str:
+    number = content.strip()
+    if not number.isdigit():
+        return "another process"
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return f"a process that {int(number)} has started"
+    except PermissionError:
+        pass
+    return f"process {int(number)}"

@@ -1,0 +1,109 @@
+"""What the rows of a topic look like, and what is different if they do not."""
+
+import pyarrow as pa
+
+from penstock.errors import InputError
+from penstock.topics.ddl import TIMESTAMP, field_text, kind_text, parse_fields, type_text
+
+#: The last column of every topic: when the record was due at its producer.
+EVENT = "_event"
+_EVENT_FIELD = pa.field(EVENT, TIMESTAMP, nullable=False)
+
+
+def parse_schema(text: str) -> pa.Schema:
+    """Read a schema in the words of Spark.
+
+    >>> parse_schema("id long, taken timestamp").names
+    ['id', 'taken']
+    """
+    return pa.schema(parse_fields(text))
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Write a schema so that `parse_schema` reads it.
+
+    >>> schema_text(pa.schema({"id": pa.int64(), "tags": pa.list_(pa.string())}))
+    'id long, tags array<string>'
+    """
+    return ", ".join(field_text(field) for field in schema)
+
+
+def with_event(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with `_event` as its last column, and without metadata."""
+    twice = {name for name in schema.names if schema.names.count(name) > 1}
+    if twice:
+        raise InputError("schema", f"has column {min(twice)!r} twice")
+    if EVENT in schema.names and schema.field(EVENT).type != TIMESTAMP:
+        problem = f"must be a timestamp, got {type_text(schema.field(EVENT).type)}"
+        raise InputError(f"schema.{EVENT}", problem, "leave it out: every topic has it")
+    return pa.schema([*map(_plain, without_event(schema)), _EVENT_FIELD])
+
+
+def without_event(schema: pa.Schema) -> pa.Schema:
+    """Return the schema without `_event`."""
+    return pa.schema([field for field in schema if field.name != EVENT])
+
+
+def first_difference(expected: pa.Schema, found: pa.Schema) -> str:
+    """Name the first column that differs, with both types; nothing if none does.
+
+    >>> first_difference(parse_schema("id long, tag string"), parse_schema("id int, tag string"))
+    "column 'id': expected long, found int"
+    """
+    for number, (want, have) in enumerate(zip(expected, found, strict=False), start=1):
+        if want.name != have.name:
+            if want.name not in found.names:
+                return f"column {want.name!r} ({type_text(want.type)}) is missing"
+            if have.name not in expected.names:
+                return f"column {have.name!r} ({type_text(have.type)}) is not expected"
+            return f"column {number}: expected {want.name!r}, found {have.name!r}"
+        if not want.equals(have):
+            return f"column {want.name!r}: expected {kind_text(want)}, found {kind_text(have)}"
+    for field in list(expected)[len(found) :]:
+        return f"column {field.name!r} ({type_text(field.type)}) is missing"
+    for field in list(found)[len(expected) :]:
+        return f"column {field.name!r} ({type_text(field.type)}) is not expected"
+    return ""
+
+
+def fit(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
+    """Return the rows under exactly this schema, or raise `InputError` with the first difference.
+
+    Columns may come in any order. A column that may be null fits one that may not, if nothing
+    in it is: tables seldom say which of their columns cannot be null.
+    """
+    if rows.schema.equals(schema):
+        return _checked(rows, schema)
+    if sorted(rows.schema.names) == sorted(schema.names):
+        rows = rows.select(schema.names)
+    if difference := first_difference(_loose(schema), _loose(rows.schema)):
+        hint = f"the topic's columns are: {schema_text(without_event(schema))}"
+        raise InputError("rows", difference, hint)
+    return _checked(rows, schema).cast(schema)
+
+
+def _checked(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
+    for field, column in zip(schema, rows.columns, strict=True):
+        if not field.nullable and column.null_count:
+            problem = f"column {field.name!r}: must not be null, but is in {column.null_count} rows"
+            raise InputError("rows", problem)
+    return rows
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.remove_metadata()
+
+
+def _loose(schema: pa.Schema) -> pa.Schema:
+    """The schema as if everything in it might be null."""
+    return pa.schema([pa.field(field.name, _loose_type(field.type)) for field in schema])
+
+
+def _loose_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_loose_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_loose_type(kind.key_type), _loose_type(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _loose_type(field.type)) for field in kind])
+    return kind

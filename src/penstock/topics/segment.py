@@ -1,0 +1,178 @@
+"""Files of rows: Arrow IPC, written once, read by memory map without a copy."""
+
+import os
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import DamagedError
+from penstock.topics.files import full_disk
+from penstock.topics.schema import fit
+
+SEGMENTS = "segments"
+#: Buffers of Arrow are mostly larger than this and are not copied; headers are smaller.
+_BUFFER_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A file of rows, with what it takes to know that it is whole."""
+
+    #: Name in the topic's folder of segments.
+    file: str
+    rows: int
+    bytes: int
+    #: CRC-32 of the whole file.
+    crc: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as a plain dictionary."""
+        return {"file": self.file, "rows": self.rows, "bytes": self.bytes, "crc": self.crc}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Segment":
+        """Read what `to_json` wrote."""
+        return cls(file=data["file"], rows=data["rows"], bytes=data["bytes"], crc=data["crc"])
+
+
+class SegmentWriter:
+    """Writes one segment into the directory of a topic. Nobody sees it before it is published."""
+
+    def __init__(self, directory: Path, schema: pa.Schema) -> None:
+        self._topic, self._schema = directory.name, schema
+        self._path = directory / SEGMENTS / f"{uuid.uuid4().hex}.arrow"
+        self._sink: _Sink | None = None
+        self._writer: Any = None
+        self.rows = 0
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Add rows; `InputError` tells how they differ from the topic's schema."""
+        fitting = fit(rows, self._schema)
+        if not fitting.num_rows:
+            return
+        with full_disk(self._topic):
+            if self._sink is None:
+                self._sink = _Sink(self._path)
+                self._writer = pa.ipc.new_file(self._sink, self._schema)
+            self._writer.write(fitting)
+        self.rows += fitting.num_rows
+
+    def close(self) -> Segment | None:
+        """Bring everything to disk; None, and no file, if there are no rows."""
+        if self._sink is None:
+            return None
+        with full_disk(self._topic):
+            self._writer.close()
+            self._sink.sync()
+        return Segment(
+            file=self._path.name, rows=self.rows, bytes=self._sink.bytes, crc=self._sink.crc
+        )
+
+    def abort(self) -> None:
+        """Remove what was written, closed or not."""
+        if self._sink is not None:
+            self._sink.drop()
+            self._path.unlink(missing_ok=True)
+
+
+class _Sink:
+    """A file that counts and sums up what goes through it."""
+
+    closed = False
+
+    def __init__(self, path: Path) -> None:
+        self._stream = path.open("xb", buffering=_BUFFER_BYTES)
+        self.bytes = self.crc = 0
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._stream.write(view)
+        self.crc = zlib.crc32(view, self.crc)
+        self.bytes += view.nbytes
+        return view.nbytes
+
+    def writable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        """Arrow asks for this after every batch; only `sync` has to go to disk."""
+
+    def close(self) -> None:
+        """Arrow closes what it writes to; the file still has to be synced."""
+
+    def sync(self) -> None:
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+
+    def drop(self) -> None:
+        with suppress(OSError):  # what is left in the buffer cannot be written either
+            self._stream.close()
+
+
+def read_rows(
+    path: Path, segment: Segment, from_row: int, to_row: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows [from_row, to_row) of a segment.
+
+    The size is always checked, so that a memory map never ends early; the checksum when the
+    first row is read, so that each segment is checked once however many readers share it.
+    """
+    source = _open(path, segment)
+    if from_row == 0:
+        _check_sum(path, segment, source)
+    try:
+        reader = pa.ipc.open_file(source)
+        first = 0
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            low, high = max(from_row - first, 0), min(to_row - first, batch.num_rows)
+            if low < high:
+                wanted = batch if columns is None else batch.select(list(columns))
+                yield wanted.slice(low, high - low)
+            first += batch.num_rows
+            if first >= to_row:
+                return
+    except pa.ArrowInvalid as error:
+        raise _damaged(path, f"is no Arrow file: {error}") from None
+    raise _damaged(path, f"has {first} rows, expected {segment.rows}")
+
+
+def verify(path: Path, segment: Segment) -> pa.Schema:
+    """Check a segment from its first byte to its last; return the schema of its rows."""
+    source = _open(path, segment)
+    _check_sum(path, segment, source)
+    try:
+        reader = pa.ipc.open_file(source)
+        rows = sum(reader.get_batch(n).num_rows for n in range(reader.num_record_batches))
+    except pa.ArrowInvalid as error:
+        raise _damaged(path, f"is no Arrow file: {error}") from None
+    if rows != segment.rows:
+        raise _damaged(path, f"has {rows} rows, expected {segment.rows}")
+    return reader.schema
+
+
+def _open(path: Path, segment: Segment) -> Any:
+    try:
+        source = pa.memory_map(str(path))
+    except FileNotFoundError:
+        raise _damaged(path, "missing") from None
+    if source.size() != segment.bytes:
+        raise _damaged(path, f"has {source.size()} bytes, expected {segment.bytes}")
+    return source
+
+
+def _check_sum(path: Path, segment: Segment, source: Any) -> None:
+    found = zlib.crc32(source.read_buffer())
+    if found != segment.crc:
+        raise _damaged(path, f"was altered: checksum {found:08x}, expected {segment.crc:08x}")
+
+
+def _damaged(path: Path, problem: str) -> DamagedError:
+    return DamagedError(path.parent.parent.name, f"{SEGMENTS}/{path.name}", problem)

@@ -1,0 +1,275 @@
+"""A topic: a durable, ordered log of rows in a directory. An offset is the number of a row.
+
+topic.json                      what the rows look like, and how long they stay
+segments/<unique>.arrow         the rows
+commits/<first row>.json        which segments hold the rows from there on
+readers/<reader>.json           how far each reader has read
+lock                            held by the writer
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
+from penstock.topics.chain import Chain
+from penstock.topics.commit import COMMITS, Commit
+from penstock.topics.files import full_disk, link_new, replace, sync_directory, write_temporary
+from penstock.topics.readers import READERS
+from penstock.topics.retention import Retention
+from penstock.topics.schema import first_difference, with_event
+from penstock.topics.segment import SEGMENTS, Segment, SegmentWriter, read_rows
+
+VERSION = 1
+DESCRIPTION = "topic.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Rows [from_row, to_row) of one segment: what `read_rows` reads, in any process."""
+
+    segment: Segment
+    path: Path
+    from_row: int
+    to_row: int
+    #: When the rows were committed.
+    at: float
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.to_row - self.from_row
+
+
+class Topic:
+    """A topic as this process knows it; `refresh` looks for what others have published."""
+
+    def __init__(self, directory: Path, schema: pa.Schema, retention: Retention) -> None:
+        self.directory, self.schema, self.retention = directory, schema, retention
+        self._chain = Chain(directory)
+
+    @classmethod
+    def create(
+        cls, directory: Path, schema: pa.Schema, retention: Retention | None = None
+    ) -> "Topic":
+        """Make a topic, or open it if it is there with the same schema.
+
+        A retention that is given holds from now on; otherwise what was said before stays.
+        """
+        directory = directory.resolve()
+        schema = with_event(schema)
+        new = _description(directory.name, schema, retention or Retention())
+        path = directory / DESCRIPTION
+        with full_disk(directory.name):
+            if not path.is_file():
+                _make(directory, new)
+            topic = cls.open(directory, schema)
+            if retention not in (None, topic.retention):
+                replace(path, new)
+                return cls.open(directory)
+        return topic
+
+    @classmethod
+    def open(cls, directory: Path, expected: pa.Schema | None = None) -> "Topic":
+        """Open a topic; `InputError` names the first difference from what the reader expects."""
+        directory = directory.resolve()
+        schema, retention = read_description(directory)
+        difference = first_difference(with_event(expected), schema) if expected else ""
+        if difference:
+            hint = "give the topic another name, or remove the old one"
+            raise InputError("schema", difference, hint, str(directory))
+        return cls(directory, schema, retention)
+
+    @property
+    def name(self) -> str:
+        """The name of the topic, which is that of its directory."""
+        return self.directory.name
+
+    @property
+    def first(self) -> int:
+        """The first row that is still there."""
+        return self._chain.first
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last row, as of the last look."""
+        return self._chain.end
+
+    @property
+    def newest(self) -> Commit | None:
+        """The last commit, as of the last look."""
+        return self._chain.newest
+
+    @property
+    def end_bytes(self) -> int:
+        """Bytes of all segments that were ever published."""
+        newest = self._chain.newest
+        return newest.bytes_before + newest.bytes if newest else 0
+
+    def refresh(self) -> int:
+        """Look for new commits and return the end; cheap if there are none."""
+        return self._chain.refresh()
+
+    def oldest_first(self) -> Iterator[Commit]:
+        """Yield all commits, each read when it is asked for."""
+        return self._chain.oldest_first()
+
+    def commits(self, start: int, end: int) -> tuple[Commit, ...]:
+        """Return the commits that hold rows [start, end)."""
+        if not 0 <= start <= end:
+            raise TopicError(self.name, f"rows {start} to {end} were asked for")
+        if end > self.end and end > self.refresh():
+            raise TopicError(self.name, f"ends at {self.end}, but rows up to {end} were asked for")
+        return tuple(self._chain.overlapping(start, end))
+
+    def pieces(self, start: int, end: int) -> tuple[Piece, ...]:
+        """Return where rows [start, end) are, in order."""
+        return tuple(piece for _, piece in self._located(start, end))
+
+    def read(
+        self, start: int, end: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield exactly rows [start, end), in order."""
+        for offset, piece in self._located(start, end):
+            try:
+                for batch in read_rows(
+                    piece.path, piece.segment, piece.from_row, piece.to_row, columns
+                ):
+                    self._check(piece, batch.schema, columns)
+                    yield batch
+            except DamagedError:
+                if offset < self.first:  # removed while we read, and nobody held it for us
+                    raise TruncatedError(self.name, offset, self.first) from None
+                raise
+
+    def segment_writer(self) -> SegmentWriter:
+        """Begin a segment; its rows are in the topic once it is published."""
+        return SegmentWriter(self.directory, self.schema)
+
+    def last_batch(self, writer: str) -> int | None:
+        """Return the number of the last batch that a writer has published."""
+        return self.newest.batches.get(writer) if self.newest else None
+
+    def publish(self, writer: str, batch: int, segments: Sequence[Segment], at: float) -> bool:
+        """Append segments as one commit; False if this batch of the writer is there already.
+
+        The batch numbers of one writer only grow. Any process may publish at any time: the
+        file of a commit can be made once, and whoever comes second goes on behind it.
+        """
+        with full_disk(self.name):
+            self.refresh()
+            if not self._has(writer, batch):  # or else its segments may be gone by now
+                self._bring_to_disk(segments)
+            while not self._has(writer, batch):
+                if not segments or self._chain.add(self._next(writer, batch, segments, at)):
+                    return True
+                self.refresh()
+        return False
+
+    def remove_before(self, offset: int) -> int:
+        """Remove whole commits that end at or before the offset; return how many rows went."""
+        removed = self._chain.remove_before(offset)
+        for commit in removed:
+            for segment in commit.segments:
+                (self.directory / SEGMENTS / segment.file).unlink(missing_ok=True)
+        return sum(commit.rows for commit in removed)
+
+    def _has(self, writer: str, batch: int) -> bool:
+        last = self.last_batch(writer)
+        return last is not None and batch <= last
+
+    def _next(self, writer: str, batch: int, segments: Sequence[Segment], at: float) -> Commit:
+        return Commit(
+            first=self.end,
+            rows=sum(segment.rows for segment in segments),
+            writer=writer,
+            batch=batch,
+            at=at,
+            segments=tuple(segments),
+            bytes_before=self.end_bytes,
+            batches={**(self.newest.batches if self.newest else {}), writer: batch},
+        )
+
+    def _located(self, start: int, end: int) -> Iterator[tuple[int, Piece]]:
+        for commit in self.commits(start, end):
+            first = commit.first
+            for segment in commit.segments:
+                low, high = max(start, first), min(end, first + segment.rows)
+                if low < high:
+                    yield (
+                        low,
+                        Piece(
+                            segment=segment,
+                            path=self.directory / SEGMENTS / segment.file,
+                            from_row=low - first,
+                            to_row=high - first,
+                            at=commit.at,
+                        ),
+                    )
+                first += segment.rows
+
+    def _check(self, piece: Piece, found: pa.Schema, columns: Sequence[str] | None) -> None:
+        expected = self.schema
+        if columns is not None:
+            expected = pa.schema([expected.field(name) for name in columns])
+        if not found.equals(expected):
+            file = f"{SEGMENTS}/{piece.segment.file}"
+            raise DamagedError(self.name, file, first_difference(expected, found))
+
+    def _bring_to_disk(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            path = self.directory / SEGMENTS / segment.file
+            if not path.is_file() or path.stat().st_size != segment.bytes:
+                problem = "is missing or cut short before it was published"
+                raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
+        sync_directory(self.directory / SEGMENTS)
+
+
+def read_description(directory: Path) -> tuple[pa.Schema, Retention]:
+    """Read the schema and the retention of a topic."""
+    path = directory / DESCRIPTION
+    if not path.is_file():
+        problem = "is not a topic" if directory.is_dir() else "there is no such directory"
+        raise InputError("", problem, f"a topic is a directory with {DESCRIPTION}", str(directory))
+    try:
+        data: dict[str, Any] = json.loads(path.read_bytes())
+        version = data["version"]
+        if version != VERSION:
+            problem = f"cannot read version {version}, only {VERSION}"
+            raise InputError("version", problem, where=str(path))
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
+        return schema, Retention.from_json(data["retention"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
+
+
+def _description(name: str, schema: pa.Schema, retention: Retention) -> bytes:
+    data = {
+        "version": VERSION,
+        "name": name,
+        "schema": base64.b64encode(schema.serialize().to_pybytes()).decode(),
+        "retention": retention.to_json(),
+    }
+    return json.dumps(data, indent=2).encode() + b"\n"
+
+
+def _make(directory: Path, description: bytes) -> None:
+    try:
+        for folder in (SEGMENTS, COMMITS, READERS):
+            (directory / folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        problem = f"cannot be a topic: {error.strerror}"
+        raise InputError("", problem, where=str(directory)) from None
+    path = directory / DESCRIPTION
+    written = write_temporary(path, description)
+    try:
+        link_new(written, path)
+    finally:
+        written.unlink(missing_ok=True)
+    sync_directory(directory)
+    sync_directory(directory.parent)
