@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint unit slow format bench reproduce lock clean
+.PHONY: help setup demo test lint unit slow format bench chaos soak reproduce lock clean
 
 help:            ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/' | expand -t 14
@@ -43,6 +43,12 @@ format: setup    ## mend what ruff can mend
 
 bench: setup     ## every benchmark; each prints one table of ratios
 	@for bench in benchmarks/*.py; do $(BIN)/python $$bench || exit 1; done
+
+chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; 20 minutes
+	@$(BIN)/python -m tests.engines.spark.chaos --kills 100 $(if $(SEED),--seed $(SEED))
+
+soak: setup      ## 10 minutes of a pipeline on Spark under load: disk, memory, files must stay flat
+	@$(BIN)/python -m tests.engines.spark.soak --minutes $(or $(MINUTES),10)
 
 reproduce: setup ## run the published experiments, judge every claim; about 10 minutes
 	@$(BIN)/penstock reproduce all --markdown docs/reproduction.md --html runs/reproduction.html

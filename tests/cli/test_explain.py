@@ -5,12 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.control.rig import SlowEngine, policy_of, wants
 from tests.fakes import ONE_MORE, FakeEngine
 
 from penstock.cli.main import main
 from penstock.control.decider import Decider
+from penstock.control.execution import Patience
 from penstock.control.loop import Schedule, run_loop
 from penstock.control.rundir import begin_run
+from penstock.core.snapshot import Snapshot
+from penstock.errors import RescaleError
 
 Capture = pytest.CaptureFixture[str]
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -21,6 +25,14 @@ def run(tmp_path: Path) -> str:
     """Eleven minutes with Dhalion, as recorded."""
     shutil.copy(RECORDED / "run-v1.toml", tmp_path / "run.toml")
     shutil.copy(RECORDED / "journal-v1.jsonl", tmp_path / "journal.jsonl")
+    return str(tmp_path)
+
+
+@pytest.fixture
+def real_run(tmp_path: Path) -> str:
+    """Five minutes of an engine that is not simulated, killed once and resumed, as recorded."""
+    shutil.copy(RECORDED / "run-spark-v1.toml", tmp_path / "run.toml")
+    shutil.copy(RECORDED / "journal-spark-v1.jsonl", tmp_path / "journal.jsonl")
     return str(tmp_path)
 
 
@@ -98,6 +110,64 @@ def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
         "at 15 s nothing was decided: still starting\n"
     )
     assert "  not carried out: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
+
+
+def test_a_run_that_was_not_simulated_is_told_with_all_that_befell_it(
+    real_run: str, capsys: Capture
+) -> None:
+    text = tell(capsys, real_run)
+    assert text.startswith(
+        "threshold: 7 changes in 19 ticks, 5 min\n\n"
+        "before the first change\n"
+        "  0:00:07.25  read failed: ValueError: not a picture\n\n"
+        "at 15 s (0:00:15)\n"
+    )
+    assert (
+        "\nat 90 s (0:01:30)\n"
+        "  work  3 -> 4  queue-above-threshold: the queue is longer than the upper threshold\n"
+        "  0:01:50  read is held: what comes after it has too much to do\n"
+        "  0:02:00  work failed: 4 replicas were asked for in vain, 3 run\n"
+        "  0:02:15  work: 4 replicas are asked for again, try 2\n"
+    ) in text
+    assert "  not carried out: work 4 is under way\n" in text
+    assert "  not carried out: no worker is free\n" in text
+    assert "  0:03:20  the loop is late; ticks left out: 1\n" in text
+    assert "  0:03:30  the run was resumed here\n" in text
+    assert "  1  threshold failed: TimeoutError: no answer within 5 s\n" in text
+    assert "(at most 8), offered 100 records/s, queue 50 records" in text
+    assert "read failed" not in tell(capsys, real_run, "--operator", "work")
+    assert tell(capsys, real_run, "--at", "60").startswith(
+        "at 60 s nothing was decided: threshold failed: TimeoutError: no answer within 5 s\n"
+    )
+
+
+def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:
+    def answer(now: Snapshot) -> object:
+        return wants(work=3 if now.at < 40 else 5)(now)
+
+    engine = SlowEngine(refuses=lambda at: RescaleError("no") if at < 40 else None)
+    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    loop = run_loop(engine, Decider(policy_of(answer)), schedule, patience=Patience())
+    with begin_run(tmp_path, {}, {"policy": "made"}) as journal:
+        for tick in loop:
+            journal.write(tick)
+    text = tell(capsys, str(tmp_path))
+    assert (
+        "before the first change\n"
+        "  0:00:30  work: 3 replicas are asked for again, try 2\n"
+        "  0:00:45  work: 3 replicas are given up, now 5 are wanted\n"
+    ) in text
+    assert text.count("not carried out: no\n") == 2
+
+
+def test_a_dry_run_says_at_every_change_that_it_is_one(tmp_path: Path, capsys: Capture) -> None:
+    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    with begin_run(tmp_path, {}, {"policy": "one-more"}) as journal:
+        for tick in run_loop(FakeEngine(), Decider(ONE_MORE), schedule, dry_run=True):
+            journal.write(tick)
+    text = tell(capsys, str(tmp_path))
+    assert text.startswith("one-more: 0 changes in 4 ticks")
+    assert text.count("  not carried out: dry run\n") == 4
 
 
 def test_what_takes_effect_at_once_follows_from_its_own_decision(

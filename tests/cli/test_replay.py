@@ -1,6 +1,7 @@
 """`penstock replay`, as a person uses it."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from penstock.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +138,56 @@ def test_mistakes_are_named(run: Path, options: list[str], problem: str, capsys:
 def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: Capture) -> None:
     assert main(["replay", str(tmp_path)]) == 2
     assert f"{tmp_path}: is not a run directory" in capsys.readouterr().err
+
+
+@pytest.fixture
+def real_run(tmp_path: Path) -> Path:
+    """Five minutes of an engine that is not simulated, killed once and resumed, as recorded."""
+    shutil.copy(RECORDED / "run-spark-v1.toml", tmp_path / "run.toml")
+    shutil.copy(RECORDED / "journal-spark-v1.jsonl", tmp_path / "journal.jsonl")
+    return tmp_path
+
+
+def test_a_run_that_was_not_simulated_gives_the_same_answers(
+    real_run: Path, capsys: Capture
+) -> None:
+    shown = answer(capsys, real_run)
+    assert (shown["ticks"], shown["same_share"]) == (18, 1.0)
+    assert shown["recorded"] == shown["other"]
+    assert shown["recorded"] == {
+        "policy": "threshold",
+        "params": {"t_in": 50.0, "t_out": 150.0},
+        "guards": {"bounds": True, "cooldown_s": 30.0},
+    }
+
+
+def test_a_run_that_was_not_simulated_can_be_asked_otherwise(
+    real_run: Path, capsys: Capture
+) -> None:
+    shown = answer(capsys, real_run, "--policy", "hpa-cpu", "--guard", "budget=3")
+    assert shown["other"] == {
+        "policy": "hpa-cpu",
+        "params": {},
+        "guards": {"bounds": True, "cooldown_s": 30.0, "budget": "3"},
+    }
+    assert shown["same_share"] < 1
+    shown = answer(capsys, real_run, "--param", "t_out=1000")
+    assert shown["other"]["params"] == {"t_in": 50.0, "t_out": "1000"}
+    assert shown["changes"] == {"recorded": 10, "other": 4}
+
+
+def test_a_run_that_was_not_simulated_has_an_open_loop_only(
+    real_run: Path, capsys: Capture
+) -> None:
+    assert main(["replay", str(real_run), "--closed-loop"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {real_run}: --closed-loop: this run was not simulated\n"
+        "hint: replay it without --closed-loop\n"
+    )
+
+
+def test_a_run_recorded_by_an_older_version_is_answered(tmp_path: Path, capsys: Capture) -> None:
+    for kept, name in (("run-v1.toml", "run.toml"), ("journal-v1.jsonl", "journal.jsonl")):
+        shutil.copy(RECORDED / kept, tmp_path / name)
+    shown = answer(capsys, tmp_path)
+    assert shown["ticks"] == 4 and shown["same_share"] == 1.0

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.control.rig import SlowEngine, TurnedClock, policy_of, wants
 
@@ -86,6 +87,13 @@ def test_whatever_is_late_no_multiple_has_two_ticks_and_none_is_forgotten(
     assert len(set(numbers)) == len(numbers)
     assert ticks[-1].at >= schedule.duration_s - 1e-6
     assert len(ticks) + sum(late(ticks).values()) == numbers[-1]
+
+
+@given(number=st.integers(1, 100_000), interval_s=st.floats(0.01, 100))
+@example(number=15_743, interval_s=81.354)  # whose product divided by the second is less
+def test_behind_one_multiple_comes_the_next(number: int, interval_s: float) -> None:
+    due = next_due(number * interval_s, interval_s)
+    assert due == pytest.approx((number + 1) * interval_s, rel=1e-12)
 
 
 @given(at=st.floats(0, 1e6), interval_s=st.floats(0.01, 1e4))

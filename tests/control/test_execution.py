@@ -93,7 +93,7 @@ def test_a_change_that_does_not_take_effect_has_failed_and_is_asked_for_again() 
 def test_what_comes_late_by_itself_is_not_asked_for_again() -> None:
     engine = SlowEngine(stalls=lambda at: at < 75.0)
     ticks = run(wants(work=3), engine, 200.0)
-    assert len(events(ticks, "failed")) == 1 and events(ticks, "retried") == []
+    assert len(events(ticks, "failed")) == 1 and events(ticks, "retried", "gave-up") == []
     assert engine.plans == [(15, {"work": 3})]
 
 

@@ -1,7 +1,6 @@
 """The journal: every tick comes back, damage is named, old files stay readable."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -166,7 +165,9 @@ def test_a_plan_is_written_only_where_it_is_not_the_decision() -> None:
     written = [tick_to_json(tick) for tick in some_ticks(8)]
     assert [line["at"] for line in written if line["applied"]] == [15, 90]
     assert not any("plan" in line for line in written)
-    assert tick_to_json(replace(some_ticks(1)[0], plan={}))["plan"] == {}
+    for plan in ({}, {"read": 2}, {"work": 3, "read": 2}):
+        other = replace(some_ticks(1)[0], plan=plan)
+        assert tick_to_json(other)["plan"] == tick_from_json(tick_to_json(other)).plan == plan
 
 
 def test_numbers_that_json_does_not_have_leave_the_journal_readable(tmp_path: Path) -> None:
@@ -239,6 +240,16 @@ def test_a_run_that_is_killed_while_it_is_resumed_can_be_resumed(lost: int) -> N
         assert [tick.at for tick in read_ticks(path)] == [tick.at for tick in TICKS[:4]]
 
 
+def test_half_a_line_is_gone_as_soon_as_a_run_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(WHOLE[:-1])
+    with JournalWriter.resume(path, {}):
+        pass
+    *kept, last = path.read_bytes().splitlines(keepends=True)
+    assert b"".join(kept) == WHOLE[: WHOLE[:-1].rfind(b"\n") + 1]
+    assert json.loads(last) == {"resumed": {"at": TICKS[2].at}}
+
+
 def test_each_resumption_is_an_event_of_the_tick_after_it(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(WHOLE)
@@ -273,6 +284,6 @@ def test_a_process_that_is_killed_has_lost_no_line(tmp_path: Path) -> None:
     )
     path = tmp_path / "journal.jsonl"
     source = RECORDED / "journal-v1.jsonl"
-    done = subprocess.run([sys.executable, "-c", script, source, path], env=os.environ, check=False)
+    done = subprocess.run([sys.executable, "-c", script, source, path], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(read_journal(path).ticks) == 30

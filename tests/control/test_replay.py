@@ -10,7 +10,7 @@ from tests.fakes import ONE_MORE, FakeEngine
 from penstock.control.decider import Decider
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.registry import builtin_policies
-from penstock.control.replay import Answer, replay, summary, wanted
+from penstock.control.replay import Answer, recall, replay, summary, wanted
 from penstock.control.ticks import tick_from_json, tick_to_json
 from penstock.core.decision import Decision, Target
 from penstock.core.guards import Guards
@@ -122,3 +122,43 @@ def test_a_run_without_snapshots_has_an_empty_summary() -> None:
 def test_the_replayed_snapshots_are_the_recorded_ones() -> None:
     shown = [answer.other.targets["map"].current for answer in replay(run(), Decider(ONE_MORE))]
     assert shown == [1, 2, 2, 3, 3, 4]
+
+
+@pytest.mark.parametrize("policy", ["flink", "hpa-varga", "psps", "dhalion"])
+def test_a_run_that_is_resumed_decides_as_if_it_had_never_been_ended(policy: str) -> None:
+    spec = RunSpec(
+        policy=policy,
+        minutes=30,
+        initial=3,
+        guards={"cooldown_s": 100, "stabilise_s": 120},
+        profile={"loop.sleeps": False},
+    )
+    prepared = prepare(spec)
+    whole = [tick_to_json(tick) for tick in prepared.ticks()]
+    engine, schedule, parts = prepared.engine(), prepared.schedule, []
+    for ends_s in (405.0, 1005.0, schedule.duration_s):
+        decider = prepare(spec).decider
+        recall([tick_from_json(line) for line in parts], decider)
+        start_s = parts[-1]["at"] if parts else 0.0
+        part = replace(schedule, start_s=start_s, duration_s=ends_s)
+        parts += [tick_to_json(tick) for tick in run_loop(engine, decider, part)]
+    assert sum(line.get("applied", False) for line in whole) >= 1
+    assert parts == whole
+
+
+def test_what_a_policy_failed_at_it_has_seen_when_it_is_replayed() -> None:
+    seen: list[list[float]] = []
+
+    def decide(history: History, _applied: Applied, _params: object) -> Decision:
+        seen.append([snapshot.at for snapshot in history])
+        if history[-1].at == 30:
+            raise ValueError
+        return ONE_MORE.decide(history, _applied, _params)
+
+    nosy = replace(ONE_MORE, decide=decide, lookback_s=lambda _params: 1000.0)
+    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    ticks = list(run_loop(FakeEngine(), Decider(nosy), schedule))
+    assert [tick.decision is None for tick in ticks] == [False, True, False, False]
+    then, seen[:] = [*seen], []
+    assert all(answer.same for answer in replay(ticks, Decider(nosy)))
+    assert seen == [then[0], then[2], then[3]] == [[15], [15, 30, 45], [15, 30, 45, 60]]

@@ -1,6 +1,7 @@
 """A run directory: what was asked comes back, and nothing is overwritten."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import __version__
-from penstock.control.rundir import begin_run, default_place, finish_run, read_run
+from penstock.control.rundir import begin_run, default_place, finish_run, open_run, read_run
 from penstock.errors import InputError
 from penstock.lab.simulation import RunSpec
 
@@ -154,3 +155,92 @@ def test_a_run_recorded_by_version_1_is_read(tmp_path: Path) -> None:
     )
     assert run.journal.run["spec"] == run.spec
     assert run.result is not None and run.result["spec"] == run.spec
+
+
+HEADER = {"policy": "ds2"}
+
+
+def resume(directory: Path, spec: dict[str, Any]) -> float:
+    with open_run(directory, spec, HEADER) as journal:
+        return journal.start_s
+
+
+def test_a_run_is_begun_and_then_resumed(tmp_path: Path) -> None:
+    spec = {"policy": "ds2", "guards": {"budget": 8}, "operators": ["a", "b"]}
+    place = tmp_path / "run"
+    assert resume(place, spec) == 0
+    finish_run(place, {"rescales": 3})
+    with (place / "journal.jsonl").open("a") as journal:
+        journal.write((RECORDED / "journal-v1.jsonl").read_text().splitlines()[1] + "\n{")
+    assert resume(place, {**spec, "operators": ("a", "b")}) == 15
+    run = read_run(place)
+    assert run.spec == spec and run.journal.run == HEADER
+    assert [tick.at for tick in run.journal.ticks] == [15]
+    assert run.result is None  # it has not finished after all
+    assert not (place / "result.json").exists()
+
+
+def test_whenever_a_beginning_was_killed_the_run_begins(tmp_path: Path) -> None:
+    def only_locked(place: Path) -> None:
+        place.mkdir()
+        (place / "lock").write_text("17")
+
+    def asking(place: Path) -> None:
+        only_locked(place)
+        (place / "run.toml.tmp").write_text("version = ")
+
+    def asked(place: Path) -> None:
+        resume(place, {"policy": "ds2"})
+        (place / "journal.jsonl").unlink()
+
+    def half_a_header(place: Path) -> None:
+        resume(place, {"policy": "ds2"})
+        (place / "journal.jsonl").write_text('{"version":1,"ru')
+
+    for n, killed in enumerate((only_locked, asking, asked, half_a_header)):
+        place = tmp_path / str(n)
+        killed(place)
+        assert resume(place, {"policy": "ds2"}) == 0
+        run = read_run(place)
+        assert (run.journal.run, run.journal.ticks) == (HEADER, ())
+        assert not (place / "run.toml.tmp").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        ({"policy": "dhalion"}, "policy: the run in this directory has 'ds2', now 'dhalion' is"),
+        ({"guards": {"budget": 9}}, "guards.budget: the run in this directory has 8, now 9 is"),
+        ({"guards": {}}, "guards.budget: the run in this directory has 8, now nothing is"),
+        ({"seed": 7}, "seed: the run in this directory has nothing, now 7 is asked for\nhint: ask"),
+    ],
+)
+def test_a_run_that_was_asked_for_something_else_is_not_resumed(
+    tmp_path: Path, asked: dict[str, Any], problem: str
+) -> None:
+    spec = {"policy": "ds2", "guards": {"budget": 8}}
+    resume(tmp_path, spec)
+    finish_run(tmp_path, {})
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: {problem}")):
+        open_run(tmp_path, {**spec, **asked}, HEADER)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_who_does_not_want_to_resume_needs_an_empty_directory(tmp_path: Path) -> None:
+    open_run(tmp_path, {}, HEADER, resume=False).__exit__(None, None, None)
+    with pytest.raises(InputError, match="this directory is not empty"):
+        open_run(tmp_path, {}, HEADER, resume=False)
+
+
+def test_what_is_no_run_is_not_resumed(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="this directory is not empty"):
+        open_run(tmp_path, {}, HEADER)
+
+
+@given(spec=tables)
+def test_whatever_was_asked_can_be_resumed_by_asking_the_same(spec: dict[str, Any]) -> None:
+    with TemporaryDirectory() as root:
+        keep(Path(root) / "run", spec)
+        assert resume(Path(root) / "run", spec) == 0

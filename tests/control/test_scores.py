@@ -13,6 +13,7 @@ from penstock.control.scores import Scores, percentile, rescales_possible, score
 from penstock.core.decision import Decision, Target
 from penstock.core.histogram import Histogram
 from penstock.core.reasons import Reason
+from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Status
 from penstock.lab.simulation import RunSpec, prepare
 
@@ -72,6 +73,25 @@ def test_only_changes_that_were_carried_out_count() -> None:
         for applied in (True, False, True)
     ]
     assert score(ticks)["rescales"] == 2
+
+
+def test_of_each_operator_those_changes_count_that_the_engine_was_asked_for() -> None:
+    k = {"map": 1, "sink": 1}
+    status = Status(at=10, requested=k, running=k, replica_s={"map": 10.0, "sink": 10.0})
+    both = Decision(10, "p", {"map": Target(1, 2, Reason.FITS), "sink": Target(1, 3, "")})
+    ticks = [
+        Tick(at=10, status=status, decision=both, applied=True, plan={"map": 2, "sink": 3}),
+        Tick(at=10, status=status, decision=both, applied=True, plan={"map": 2}),
+        Tick(at=10, status=status, plan={"sink": 3}),  # tried again
+    ]
+    result = score(ticks)
+    assert [result["operators"][name]["rescales"] for name in ("map", "sink")] == [2, 1]
+
+
+def test_ticks_at_which_a_policy_had_no_answer_are_told() -> None:
+    asked = Tick(at=20, status=tick(20, 1, 20.0).status, snapshot=Snapshot(at=20), error="oh")
+    assert "unanswered_ticks" not in score([tick(10, 1, 10.0)])
+    assert score([tick(10, 1, 10.0), asked, asked])["unanswered_ticks"] == 2
 
 
 def test_degradation_is_the_mean_of_the_ticks() -> None:

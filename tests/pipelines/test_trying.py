@@ -118,6 +118,18 @@ def test_a_frame_operator_sees_the_stamps_and_uses_the_callers_session() -> None
     assert large.try_rows(stamped, spark=session) == [stamped[1]]
 
 
+def test_a_frame_operator_must_return_a_frame() -> None:
+    pipeline = source()
+
+    @pipeline.operator(reads="orders", writes="large")
+    def forgets(frame: Any) -> None:
+        frame.toArrow()
+
+    session: Any = Spark()
+    with pytest.raises(InputError, match="forgets: must return a frame, but returned NoneType"):
+        forgets.try_rows(ROWS, spark=session)
+
+
 def test_what_reads_or_writes_outside_cannot_be_tried() -> None:
     pipeline = Pipeline("p")
     pipeline.topic("in", COLUMNS, external=True)

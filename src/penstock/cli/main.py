@@ -18,6 +18,7 @@ examples:
   penstock simulate --policy ds2 --out runs/wave    what happens if DS2 drives a pipeline?
   penstock explain runs/wave                        why did it change, and why not?
   penstock replay runs/wave --policy dhalion        what would Dhalion have answered there?
+  penstock topics ls runs/images                    what waits in a run's topics?
   penstock lab run experiments/policies-on-cosine.toml    many runs; then lab compare
   penstock reproduce thesis --seeds 5               what do papers claim, and what comes out?
 """
@@ -54,9 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except PenstockError as error:
+    except InputError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, InputError) else 1
+        return 2
+    except PenstockError as error:
+        # nothing that a hint below could mend: one line, for logs
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
     except BrokenPipeError:
         # somebody closed the pipe, as `| head` does; point stdout elsewhere so exit is quiet
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

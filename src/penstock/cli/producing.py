@@ -65,6 +65,8 @@ def produce(spec: ProduceSpec, show: Callable[[Progress], None]) -> dict[str, An
         begin_at = time.time() - load.duration_s if spec.at_once else None
         producer.run(begin_at=begin_at, watch=watch)
         seconds = time.monotonic() - began_s
+    if producer.produced:
+        show(Progress(total=topic.end, kept=held, done=producer.produced))
     return {
         "topic": str(topic.directory),
         "records": producer.produced,

@@ -21,6 +21,8 @@ class Scores:
         self._most_in_all = 0
         #: Sum and number of what single ticks fell short of the offered load.
         self._degraded, self._measured = 0.0, 0
+        #: Ticks at which the policy was asked and had no answer.
+        self._unanswered = 0
         self._before: Tick | None = None
 
     def add(self, tick: Tick) -> None:
@@ -34,7 +36,9 @@ class Scores:
         if tick.applied and tick.decision is not None:
             self._rescales += 1
             for name in tick.decision.changes:
-                self._by_operator[name] = self._by_operator.get(name, 0) + 1
+                if name in tick.plan:  # another may be under way since an earlier tick
+                    self._by_operator[name] = self._by_operator.get(name, 0) + 1
+        self._unanswered += tick.snapshot is not None and tick.decision is None
         self._degrade(tick)
         self._before = tick
 
@@ -81,6 +85,8 @@ class Scores:
             "operators": {
                 name: self._operator(name, s / seconds) for name, s in last.replica_s.items()
             },
+            # told where there is something to tell: such a run says little about its policy
+            **({"unanswered_ticks": self._unanswered} if self._unanswered else {}),
         }
 
     def _slo(self) -> dict[str, Any]:

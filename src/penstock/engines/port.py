@@ -40,7 +40,8 @@ class Event:
     Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
     `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
     `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
-    operator waits because of back-pressure). The loop adds `retried` and `gave-up` (`replicas`
+    operator waits because of back-pressure), `revived` (`error`: a process of the operator died,
+    and it was started again). The loop adds `retried` and `gave-up` (`replicas`
     that were asked for before, `tries`), `late-tick` (`missed` ones) and `resumed-run`.
     """
 

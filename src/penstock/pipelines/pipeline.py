@@ -98,7 +98,10 @@ class Pipeline:
         dropped_to: str | None = None,
         queue_limit: int | None = None,
     ) -> Decorator:
-        """Add a function over Spark frames: fn(df) -> df. The column `_event` must stay in it."""
+        """Add a function over Spark frames: fn(df) -> df.
+
+        It sees `_event`, when each record was due; keep it where you can, or it is estimated.
+        """
         options = Options(
             min_replicas=min_replicas,
             max_replicas=max_replicas,

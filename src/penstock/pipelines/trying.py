@@ -59,7 +59,11 @@ def _try_frame(
 
         spark = SparkSession.builder.getOrCreate()
     frame = spark.createDataFrame(pa.Table.from_batches([batch]))
-    rows: list[Row] = operator.function(frame).toArrow().to_pylist()
+    result = operator.function(frame)
+    if not hasattr(result, "toArrow"):
+        problem = f"must return a frame, but returned {type(result).__name__}"
+        raise InputError(operator.name, problem, where=operator.where)
+    rows: list[Row] = result.toArrow().to_pylist()
     return rows
 
 

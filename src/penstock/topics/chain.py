@@ -9,6 +9,7 @@ import fcntl
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from penstock.errors import DamagedError, TruncatedError
@@ -18,6 +19,7 @@ from penstock.topics.lock import locked_directory
 
 #: So many commits are kept in memory; of the others only where they begin.
 _REMEMBERED = 1024
+_REMOVED_AT_ONCE = 64
 
 
 class Chain:
@@ -91,21 +93,28 @@ class Chain:
     def remove_before(self, offset: int) -> list[Commit]:
         """Remove the commits that end at or before the offset, but never the newest one.
 
-        If a commit is just being published nothing is removed this time.
+        If a commit is just being published, what is left goes next time.
         """
-        removed = []
+        removed: list[Commit] = []
         try:
-            with locked_directory(self._directory, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                self._leave_out_removed()
-                while len(self._firsts) > 1 and self._firsts[1] <= offset:
-                    removed.append(self._load(self._firsts[0]))
-                    self._path(self._firsts[0]).unlink(missing_ok=True)
-                    del self._firsts[0]
+            while len(self._firsts) > 1 and self._firsts[1] <= offset:
+                with locked_directory(self._directory, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    removed += self._remove_some(offset)
         except BlockingIOError:
-            return []
+            pass
         if removed:
             sync_directory(self._directory)
         return removed
+
+    def _remove_some(self, offset: int) -> Iterator[Commit]:
+        """Remove a few, so that who publishes does not wait for long."""
+        self._leave_out_removed()
+        for first, following in pairwise(self._firsts[: _REMOVED_AT_ONCE + 1]):
+            if following > offset:
+                break
+            yield self._load(first)
+            self._path(first).unlink(missing_ok=True)
+            del self._firsts[0]
 
     def _look(self) -> None:
         """List the directory: at the beginning, and when what was known is gone."""
@@ -148,7 +157,10 @@ class Chain:
             self._look()
 
     def _holding(self, offset: int) -> Commit:
-        first = self._firsts[max(bisect_right(self._firsts, offset) - 1, 0)]
+        at = bisect_right(self._firsts, offset) - 1
+        if at < 0:
+            raise TruncatedError(self._topic, offset, self.first)
+        first = self._firsts[at]
         try:
             commit = self._load(first)
         except FileNotFoundError:

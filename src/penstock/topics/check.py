@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from penstock.errors import DamagedError
 from penstock.topics.commit import COMMITS, Commit, commit_name, read_commit
+from penstock.topics.description import read_description
 from penstock.topics.readers import positions
 from penstock.topics.schema import first_difference
 from penstock.topics.segment import SEGMENTS, verify
-from penstock.topics.topic import Topic, read_description
+from penstock.topics.topic import Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,26 +7,20 @@ readers/<reader>.json           how far each reader has read
 lock                            held by the writer
 """
 
-import base64
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.topics.chain import Chain
-from penstock.topics.commit import COMMITS, Commit
-from penstock.topics.files import full_disk, link_new, replace, sync_directory, write_temporary
-from penstock.topics.readers import READERS
+from penstock.topics.commit import Commit
+from penstock.topics.description import DESCRIPTION, description, make, read_description
+from penstock.topics.files import full_disk, replace, sync_directory
 from penstock.topics.retention import Retention
 from penstock.topics.schema import first_difference, with_event
 from penstock.topics.segment import SEGMENTS, Segment, SegmentWriter, read_rows
-
-VERSION = 1
-DESCRIPTION = "topic.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +57,11 @@ class Topic:
         """
         directory = directory.resolve()
         schema = with_event(schema)
-        new = _description(directory.name, schema, retention or Retention())
+        new = description(directory.name, schema, retention or Retention())
         path = directory / DESCRIPTION
         with full_disk(directory.name):
             if not path.is_file():
-                _make(directory, new)
+                make(directory, new)
             topic = cls.open(directory, schema)
             if retention not in (None, topic.retention):
                 replace(path, new)
@@ -110,6 +104,11 @@ class Topic:
         """Bytes of all segments that were ever published."""
         newest = self._chain.newest
         return newest.bytes_before + newest.bytes if newest else 0
+
+    @property
+    def commit_count(self) -> int:
+        """The number of commits that are there."""
+        return len(self._chain)
 
     def refresh(self) -> int:
         """Look for new commits and return the end; cheap if there are none."""
@@ -228,48 +227,3 @@ class Topic:
                 problem = "is missing or cut short before it was published"
                 raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
         sync_directory(self.directory / SEGMENTS)
-
-
-def read_description(directory: Path) -> tuple[pa.Schema, Retention]:
-    """Read the schema and the retention of a topic."""
-    path = directory / DESCRIPTION
-    if not path.is_file():
-        problem = "is not a topic" if directory.is_dir() else "there is no such directory"
-        raise InputError("", problem, f"a topic is a directory with {DESCRIPTION}", str(directory))
-    try:
-        data: dict[str, Any] = json.loads(path.read_bytes())
-        version = data["version"]
-        if version != VERSION:
-            problem = f"cannot read version {version}, only {VERSION}"
-            raise InputError("version", problem, where=str(path))
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
-        return schema, Retention.from_json(data["retention"])
-    except (ValueError, KeyError, TypeError, OSError):
-        raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
-
-
-def _description(name: str, schema: pa.Schema, retention: Retention) -> bytes:
-    data = {
-        "version": VERSION,
-        "name": name,
-        "schema": base64.b64encode(schema.serialize().to_pybytes()).decode(),
-        "retention": retention.to_json(),
-    }
-    return json.dumps(data, indent=2).encode() + b"\n"
-
-
-def _make(directory: Path, description: bytes) -> None:
-    try:
-        for folder in (SEGMENTS, COMMITS, READERS):
-            (directory / folder).mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError, PermissionError) as error:
-        problem = f"cannot be a topic: {error.strerror}"
-        raise InputError("", problem, where=str(directory)) from None
-    path = directory / DESCRIPTION
-    written = write_temporary(path, description)
-    try:
-        link_new(written, path)
-    finally:
-        written.unlink(missing_ok=True)
-    sync_directory(directory)
-    sync_directory(directory.parent)

@@ -40,11 +40,9 @@ class Speed:
         longest_s = max(task.busy_s for task in worked)
         now = rows / len(record.tasks) / longest_s
         # small batches show their fixed costs; a speed that doubles is the better knowledge
-        is_leap = self.mean is None or now > 2 * self.mean
-        mean = now if is_leap else self.mean * (1 - _NEW) + now * _NEW
-        return Speed(
-            mean=mean, last_rows=rows / len(record.tasks), replicas=self._each(record)
-        )
+        before = self.mean if self.mean is not None and now <= 2 * self.mean else now
+        mean = before * (1 - _NEW) + now * _NEW
+        return Speed(mean=mean, last_rows=rows / len(record.tasks), replicas=self._each(record))
 
     def _each(self, record: BatchRecord) -> tuple[float | None, ...]:
         mean = self.mean

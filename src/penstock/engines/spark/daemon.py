@@ -9,18 +9,18 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402, F401
-import pandas as pd  # noqa: E402, F401  (pyarrow imports it at the first array that it makes)
-import pyarrow as pa  # noqa: E402
-import pyarrow.compute  # noqa: E402, F401
-import pyspark.daemon  # noqa: E402
-import pyspark.sql.streaming.python_streaming_source_runner  # noqa: E402
-import pyspark.sql.worker.python_streaming_sink_runner  # noqa: E402
-import pyspark.sql.worker.write_into_data_source  # noqa: E402
-import pyspark.worker  # noqa: E402, F401
+import numpy as np  # noqa: F401
+import pandas as pd  # type: ignore[import-untyped]  # noqa: F401  (pyarrow will)
+import pyarrow as pa
+import pyarrow.compute
+import pyspark.daemon
+import pyspark.sql.streaming.python_streaming_source_runner
+import pyspark.sql.worker.python_streaming_sink_runner
+import pyspark.sql.worker.write_into_data_source
+import pyspark.worker
 
-import penstock.engines.spark.sink  # noqa: E402
-import penstock.engines.spark.source  # noqa: E402, F401
+import penstock.engines.spark.sink
+import penstock.engines.spark.source  # noqa: F401
 
 if __name__ == "__main__":
     pa.set_cpu_count(1)

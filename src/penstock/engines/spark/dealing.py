@@ -8,6 +8,7 @@ what each replica still has to do. *key*: every task sees the whole line and kee
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 #: No replica gets less than this part of an equal share: one that became fast again must show.
 LEAST_PART = 0.05
@@ -51,7 +52,9 @@ def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: i
         left -= (wait_s - end_s) * together if place else 0.0
         end_s, together = wait_s, together + pace[index]
     end_s += left / together
-    return [max(0.0, end_s - wait_s) * speed for wait_s, speed in zip(remaining_s, pace, strict=True)]
+    return [
+        max(0.0, end_s - wait_s) * speed for wait_s, speed in zip(remaining_s, pace, strict=True)
+    ]
 
 
 def cuts(parts: Sequence[float], rows: int) -> list[int]:
@@ -72,11 +75,13 @@ def cuts(parts: Sequence[float], rows: int) -> list[int]:
 def deal(line: Sequence[Stretch], edges: Sequence[int]) -> list[tuple[Stretch, ...]]:
     """Cut a line of stretches at the given positions, one part a task.
 
-    >>> deal([Stretch("a", 5, 8), Stretch("b", 0, 3)], [0, 2, 6])
-    [(Stretch(topic='a', start=5, end=7),), (Stretch(topic='a', start=7, end=8), Stretch(topic='b', start=0, end=3))]
+    >>> for part in deal([Stretch("a", 5, 8), Stretch("b", 0, 3)], [0, 2, 6]):
+    ...     print(*part)
+    Stretch(topic='a', start=5, end=7)
+    Stretch(topic='a', start=7, end=8) Stretch(topic='b', start=0, end=3)
     """
     dealt: list[tuple[Stretch, ...]] = []
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         part, passed = [], 0
         for stretch in line:
             low = max(begin - passed, 0)

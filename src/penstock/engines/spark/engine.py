@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
@@ -20,6 +21,7 @@ from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
 from penstock.engines.spark.records import BatchLog
+from penstock.engines.spark.recovery import recover
 from penstock.errors import NotReadyError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -29,6 +31,8 @@ from penstock.topics.topic import Topic
 LOOK_S = 0.25
 #: A query that has had no batch after this long is not waited for.
 START_S = 120.0
+#: Times in a row, without a batch in between, that an operator is started again by itself.
+MOST_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,9 @@ class SparkEngine:
         #: Ingest and egress: queries whose parallelism is Spark's own.
         self._others: dict[str, StreamingQuery] = {}
         self._failed: dict[str, str] = {}
+        self._writers: dict[str, DataStreamWriter] = {}
+        #: How often each operator was started again, and the batch that it was at.
+        self._tries: dict[str, tuple[int, int]] = {}
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
@@ -76,24 +83,27 @@ class SparkEngine:
     def start(self) -> None:
         """Make topics and queries, and start them, last operator first."""
         make_topics(self.pipeline, self.places)
-        writers = {}
         for name in self._in_order():
             operator = self.pipeline.operators[name]
             failures.forget(self.places, name)
             duty = self._duty(operator)
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
             writer = make_query(self._spark, self.pipeline, operator, self.places, duty)
-            writers[name] = writer
+            self._writers[name] = writer
             if operator.kind in ("frame", "batch"):
                 self._followed[name] = self._follow(operator)
-        for name, writer in reversed(writers.items()):
-            query = writer.start()
-            if name in self._followed:
-                self._followed[name].query = query
-            else:
-                self._others[name] = query
+        recover(self.pipeline, self.places)
+        for name in reversed(self._writers):
+            self._start_query(name)
         self._wait_for_first_batches()
         self._began = self._looked = time.time()
+
+    def _start_query(self, name: str) -> None:
+        query = self._writers[name].start()
+        if name in self._followed:
+            self._followed[name].query = query
+        else:
+            self._others[name] = query
 
     def _wait_for_first_batches(self) -> None:
         """Spark begins a new query with a batch, empty or not; with it everything is there."""
@@ -110,6 +120,7 @@ class SparkEngine:
         """Hold every source, let running batches end, stop the queries."""
         for name in self.pipeline.operators:
             give(self.places, name, Order(replicas=self._requested(name), hold=True))
+        self._writers.clear()  # nothing is started again from here on
         deadline = time.monotonic() + patience_s
         for query in self._queries().values():
             while not is_between_batches(query) and time.monotonic() < deadline:
@@ -211,8 +222,13 @@ class SparkEngine:
 
     @property
     def at(self) -> float:
-        """Seconds since the run began."""
-        return self._before_s + self._looked - self._began
+        """Seconds since the run began; as the harness counts them while it is in time.
+
+        A cool-down would otherwise last a tick longer for a few milliseconds.
+        """
+        passed_s = self._looked - self._began
+        is_in_time = abs(passed_s - self._at) < LOOK_S
+        return self._before_s + (self._at if is_in_time else passed_s)
 
     @property
     def failed(self) -> Mapping[str, str]:
@@ -221,9 +237,16 @@ class SparkEngine:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits anywhere."""
+        """Whether nothing waits anywhere, and nothing is on its way into a topic."""
+        before = self._waiting()
+        # what has a record counts as taken, though its rows may not be published yet
+        is_quiet = all(is_between_batches(query) for query in self._queries().values())
+        return is_quiet and before == self._waiting() and all(not rows for _, rows in before)
+
+    def _waiting(self) -> list[tuple[int, int]]:
+        """Rows that ever came to each operator, and those of them that wait."""
         self._look()
-        return all(not one.offered - one.taken for one in self._followed.values())
+        return [(one.offered, one.offered - one.taken) for one in self._followed.values()]
 
     # --- inside
 
@@ -243,10 +266,30 @@ class SparkEngine:
         if error is None:
             return
         told = failures.hear(self.places, name)
+        if told is None and self._revive(name, error):
+            return
         text = told.text(name) if told else _first_lines(error)
         self._failed[name] = text
         event = Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
         self._events.append(self._in_run_time(event))
+
+    def _revive(self, name: str, error: StreamingQueryException) -> bool:
+        """Start an operator again that did not fail by its own function: a process of it died.
+
+        It goes on from its checkpoint. False if that did not help before.
+        """
+        one = self._followed.get(name)
+        batch = one.log.next if one else 0
+        tries, at = self._tries.get(name, (0, batch))
+        tries = tries + 1 if at == batch else 1
+        if tries > MOST_TRIES or name not in self._writers:
+            return False
+        self._tries[name] = (tries, batch)
+        self._start_query(name)
+        numbers = {"tries": tries, "error": str(error).splitlines()[0]}
+        event = Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
+        self._events.append(self._in_run_time(event))
+        return True
 
     def _in_run_time(self, event: Event) -> Event:
         at = round(max(0.0, self._before_s + event.at - self._began), 3)

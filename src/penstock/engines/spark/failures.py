@@ -16,7 +16,11 @@ class Failure:
 
     def text(self, operator: str) -> str:
         """Say it to a person."""
-        rows = f"row {self.first}" if self.end == self.first + 1 else f"rows {self.first} to {self.end - 1}"
+        rows = (
+            f"row {self.first}"
+            if self.end == self.first + 1
+            else f"rows {self.first} to {self.end - 1}"
+        )
         return f"{operator} failed on {rows} of topic {self.topic}:\n{self.trace}"
 
 

@@ -102,9 +102,7 @@ class Followed:
             self.rows_dropped += lost
             numbers = {"records": lost, **record.dropped}
             events.append(
-                Event(
-                    at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers
-                )
+                Event(at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers)
             )
         self.batches_since += 1
         if record.replicas == self.requested and self.asked_at is not None:

@@ -99,7 +99,9 @@ def _without_poison(
         result = call_batch(operator, chunk, resource)
     except Exception as error:
         if chunk.num_rows == 1:
-            outputs.write(_letter(operator, part, passed, chunk, error, outputs), errors_topic(operator.name))
+            outputs.write(
+                _letter(operator, part, passed, chunk, error, outputs), errors_topic(operator.name)
+            )
             return
         half = chunk.num_rows // 2
         for begin, rows in ((0, half), (half, chunk.num_rows - half)):

@@ -4,7 +4,6 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -23,13 +22,13 @@ def replica_of(column: pa.Array, replicas: int) -> NDArray[np.int64]:
     [3, 1, 3, 0]
     """
     if pa.types.is_integer(column.type):
-        values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
         hashed = (values * _MIX) >> _SHIFT
     else:
         encoded = column.dictionary_encode()
         each = [0 if v is None else crc32(str(v).encode()) for v in encoded.dictionary.to_pylist()]
         table = np.array([*each, 0], dtype=np.uint64)
-        places = pc.fill_null(encoded.indices, len(each)).to_numpy(zero_copy_only=False)
+        places = encoded.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)
         hashed = table[places]
     chosen: NDArray[np.int64] = (hashed % np.uint64(replicas)).astype(np.int64)
     return chosen

@@ -62,7 +62,9 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
     """Translate; what cannot be known is None."""
     span = _span(seen)
     queue = seen.queues[-1][1] if seen.queues else None
-    measures = dict.fromkeys(("input_rate", "output_rate")) if span is None else _measures(seen, span)
+    measures = (
+        dict.fromkeys(("input_rate", "output_rate")) if span is None else _measures(seen, span)
+    )
     return OperatorSnapshot(
         name=seen.name,
         upstream=seen.upstream,
@@ -71,7 +73,7 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
         requested=seen.requested,
         queue=queue,
         queue_growth=slope([q for q in seen.queues if q[0] >= seen.begin]),
-        **measures,  # type: ignore[arg-type]
+        **measures,
     )
 
 
@@ -148,7 +150,7 @@ def service_scv(tasks: Sequence[TaskRecord]) -> float | None:
 
 
 def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None:
-    """Variation of arrivals: variance over mean of counts in equal bins of the time they were due."""
+    """Variation of arrivals: variance over mean of counts in equal bins of due time."""
     times = np.array([second for events in sketches for second, _ in events])
     rows = np.array([count for events in sketches for _, count in events], dtype=float)
     if not len(times):
@@ -189,7 +191,9 @@ def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
     if not rows:
         return None
     total = sum(
-        (record.planned_at - second) * count for record in records for second, count in record.events
+        (record.planned_at - second) * count
+        for record in records
+        for second, count in record.events
     )
     return max(0.0, total / rows)
 
@@ -207,7 +211,9 @@ def _extra(span: _Span) -> Mapping[str, object]:
         )
     seen = latency(span.records)
     times = [record.committed_at - record.planned_at for record in span.records]
-    floors = [t - max(task.busy_s for task in r.tasks) for t, r in zip(times, span.records, strict=True)]
+    floors = [
+        t - max(task.busy_s for task in r.tasks) for t, r in zip(times, span.records, strict=True)
+    ]
     return FrozenDict(
         {
             "batches": len(span.records),

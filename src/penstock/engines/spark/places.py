@@ -1,11 +1,11 @@
 """Where things lie in a run directory, for every process that works in it."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+
+from penstock.topics.files import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,7 @@ class Places:
 def write_json(path: Path, data: Any) -> None:
     """Replace a small file at once: readers see the old or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{uuid4().hex}")
-    aside.write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
-    os.replace(aside, path)
+    replace(path, json.dumps(data, separators=(",", ":")).encode())
 
 
 def read_json(path: Path) -> Any:

@@ -3,16 +3,15 @@
 The source resolves offsets to files once; tasks need no index of a topic.
 """
 
-import os
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 import pyarrow as pa
 
 from penstock.engines.spark.keys import key_mask
+from penstock.topics.files import replace
 from penstock.topics.segment import read_rows
 from penstock.topics.topic import Piece
 
@@ -55,7 +54,9 @@ class TaskInput:
             return sum(part.rows for part in self.parts)
         return sum(batch.num_rows for _, _, batch in self.batches([self.key]))
 
-    def batches(self, columns: list[str] | None = None) -> Iterator[tuple[Part, int, pa.RecordBatch]]:
+    def batches(
+        self, columns: list[str] | None = None
+    ) -> Iterator[tuple[Part, int, pa.RecordBatch]]:
         """Yield (part, rows of it before, batch), in the order of the topics."""
         if columns is not None and self.key is not None:
             columns = [*columns, self.key]
@@ -83,9 +84,7 @@ class BatchPlan:
 def save_plan(path: Path, plan: BatchPlan) -> None:
     """Replace the present plan at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{uuid4().hex}")
-    aside.write_bytes(pickle.dumps(plan))
-    os.replace(aside, path)
+    replace(path, pickle.dumps(plan))
 
 
 def load_plan(path: Path) -> BatchPlan:

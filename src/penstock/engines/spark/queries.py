@@ -1,6 +1,7 @@
 """One streaming query an operator: how each kind of operator becomes one."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from penstock.engines.spark.shipping import Cargo, ship
 from penstock.engines.spark.source import FORMAT
 from penstock.errors import InputError
 from penstock.pipelines.declared import DeclaredTopic
+from penstock.pipelines.loading import shipped_modules
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.retention import parse_retention
@@ -64,7 +66,8 @@ def _into_topic(
         stamped = EVENT in frame.columns
         _fit_topic(pipeline, operator, frame, places)
     outputs = _outputs(operator, places)
-    ship(places.code(operator.name), Cargo(operator=operator, outputs=outputs, stamped=stamped))
+    cargo = Cargo(operator=operator, outputs=outputs, stamped=stamped)
+    ship(places.code(operator.name), cargo, shipped_modules(pipeline))
     options = {"run": str(places.run.resolve()), "operator": operator.name}
     return frame.writeStream.format(FORMAT).options(**options).outputMode("append")
 
@@ -80,20 +83,30 @@ def _check_frame(operator: Operator, frame: object) -> None:
         raise InputError(operator.name, problem, "transform the frame that the function is given")
     if operator.kind == "ingest":
         return
-    plan = frame._jdf.queryExecution().analyzed().toString()
-    for line in plan.splitlines():
-        node = line.lstrip(" :+-").split(" ")[0]
-        if found := next((word for word in _STATEFUL if node.startswith(word)), None):
-            raise InputError(
-                operator.name,
-                f"a frame operator works row by row, but this one has {found}",
-                "aggregations, joins and orderings need state; they are another kind of operator",
-            )
+    if found := _stateful_part(frame._jdf.queryExecution().analyzed()):
+        raise InputError(
+            operator.name,
+            f"a frame operator works row by row, but this one has {found}",
+            "aggregations, joins of streams and orderings need state: leave them out, or give"
+            " the rows to Spark with an egress operator",
+        )
 
 
-def _fit_topic(
-    pipeline: Pipeline, operator: Operator, frame: DataFrame, places: Places
-) -> None:
+def _stateful_part(node: Any) -> str:
+    """Name the first part of a plan that keeps state or moves rows; a static side may do so."""
+    if not node.isStreaming():
+        return ""
+    children = node.children()
+    below = [children.apply(number) for number in range(children.size())]
+    name = str(node.nodeName())
+    # a stream may be joined with a table: each row is looked up by itself
+    is_lookup = name == "Join" and not all(child.isStreaming() for child in below)
+    if name.startswith(_STATEFUL) and not is_lookup:
+        return name
+    return next((found for child in below if (found := _stateful_part(child))), "")
+
+
+def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, places: Places) -> None:
     """Make the topic from what the frame shows, or check that the frame fits it."""
     if operator.writes is None:
         return
@@ -104,7 +117,9 @@ def _fit_topic(
         return
     if difference := first_difference(_loose(without_event(declared.schema)), found):
         problem = f"its rows do not fit topic {operator.writes}: {difference}"
-        raise InputError(operator.name, problem, "cast in the operator, or change the topic's schema")
+        raise InputError(
+            operator.name, problem, "cast in the operator, or change the topic's schema"
+        )
 
 
 def _loose(schema: pa.Schema) -> pa.Schema:

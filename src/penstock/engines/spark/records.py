@@ -6,13 +6,12 @@ as one attempt made them. Records are the monitoring channel besides.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
+from penstock.topics.files import link_new, write_temporary
 from penstock.topics.segment import Segment
 
 VERSION = 1
@@ -102,21 +101,15 @@ class BatchLog:
     def put(self, record: BatchRecord) -> BatchRecord:
         """Write a record, unless its batch has one; return the one that counts."""
         path = self._path(record.batch)
-        aside = self.directory / f".{uuid4().hex}"
-        with aside.open("w", encoding="utf-8") as stream:
-            json.dump(record.to_json(), stream, separators=(",", ":"))
-            stream.flush()
-            os.fsync(stream.fileno())
+        aside = write_temporary(path, json.dumps(record.to_json(), separators=(",", ":")).encode())
         try:
-            os.link(aside, path)
-        except FileExistsError:
-            kept = self.get(record.batch)
-            assert kept is not None
-            return kept
+            is_first = link_new(aside, path)
         finally:
             aside.unlink()
         self._path(record.batch - KEPT).unlink(missing_ok=True)
-        return record
+        kept = record if is_first else self.get(record.batch)
+        assert kept is not None
+        return kept
 
     def get(self, batch: int) -> BatchRecord | None:
         """Return the record of a batch; None if there is none."""
@@ -125,6 +118,11 @@ class BatchLog:
         except FileNotFoundError:
             return None
         return BatchRecord.from_json(json.loads(text))
+
+    def last(self) -> BatchRecord | None:
+        """Return the newest record; None if there is none."""
+        numbers = [int(path.stem) for path in self.directory.glob("[0-9]*.json")]
+        return self.get(max(numbers)) if numbers else None
 
     def news(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""

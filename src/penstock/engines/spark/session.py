@@ -1,4 +1,4 @@
-"""A Spark session made for many small batches: quick checkpoints, ready workers, a quiet terminal."""
+"""A Spark session for many small batches: quick checkpoints, ready workers, a quiet terminal."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.engines.spark.source import TopicSource
 
-_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+_STREAMING = "org.apache.spark.sql.execution.streaming"
 #: Megabytes that Spark's log may take on disk.
 LOG_MB = 10
 
@@ -20,7 +20,9 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     # without native Hadoop every checkpoint file would start processes that set its rights
-    "spark.sql.streaming.checkpointFileManagerClass": f"{_CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        f"{_STREAMING}.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.daemon.module": "penstock.engines.spark.daemon",
     "spark.python.worker.reuse": "true",
@@ -57,7 +59,7 @@ def start_session(
         wishes: dict[str, Any] = {"stdout": stream, "stderr": stream}
         if lock is not None:
             wishes["pass_fds"] = (lock,)
-        gateway = launch_gateway(conf, wishes)
+        gateway = launch_gateway(conf, wishes)  # type: ignore[no-untyped-call]
     session = SparkSession(SparkContext(conf=conf, gateway=gateway))
     session.dataSource.register(TopicSource)
     return session
@@ -108,4 +110,6 @@ logger.nobody.level = off
 """,
         encoding="utf-8",
     )
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{settings.resolve()}"}
+    return {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{settings.resolve()}"
+    }

@@ -1,17 +1,18 @@
 """How an operator reaches the processes that run it: by value, through a file of the run."""
 
-import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from uuid import uuid4
+from types import ModuleType
 
 import pyarrow as pa
 from pyspark import cloudpickle
 
 from penstock.pipelines.operator import Operator
+from penstock.topics.files import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,21 +26,31 @@ class Cargo:
     stamped: bool = False
 
 
-def ship(path: Path, cargo: Cargo) -> None:
-    """Write an operator where tasks find it; its module need not be importable there."""
-    module = sys.modules.get(cargo.operator.function.__module__)
-    is_own = module is None or module.__name__.startswith(("penstock.", "pyspark."))
-    if not is_own:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        data = cloudpickle.dumps(cargo)
-    finally:
-        if not is_own:
-            cloudpickle.unregister_pickle_by_value(module)
+def ship(path: Path, cargo: Cargo, modules: Iterable[ModuleType] = ()) -> None:
+    """Write an operator where tasks find it.
+
+    What the given modules and the function's own define goes along by value: they need not be
+    importable elsewhere.
+    """
+    home = sys.modules.get(cargo.operator.function.__module__)
+    with ExitStack() as stack:
+        for module in {*modules, *([home] if home else ())}:
+            stack.enter_context(_by_value(module))
+        data = cloudpickle.dumps(cargo)  # type: ignore[no-untyped-call]
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{uuid4().hex}")
-    aside.write_bytes(data)
-    os.replace(aside, path)
+    replace(path, data)
+
+
+@contextmanager
+def _by_value(module: ModuleType) -> Iterator[None]:
+    if module.__name__.startswith(("penstock.", "pyspark.")):
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def unpack(path: Path) -> Cargo:

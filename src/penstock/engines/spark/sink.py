@@ -1,8 +1,8 @@
-"""The sink of an operator: tasks write segments, one commit makes all of a batch visible at once."""
+"""The sink of an operator: tasks write segments, one commit shows all of a batch at once."""
 
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -64,9 +64,10 @@ class TopicSink(DataSourceStreamArrowWriter):
         places = Places(Path(self._run))
         cargo = unpack(places.code(self._operator))
         told = [message for message in messages if isinstance(message, TaskMessage)]
-        record = BatchLog(places.batches(self._operator)).put(
-            _record(places, cargo, told, batchId)
-        )
+        mine = _record(places, cargo, told, batchId)
+        record = BatchLog(places.batches(self._operator)).put(mine)
+        if record is not mine:  # an earlier attempt came so far, and its rows count
+            _remove(places, messages, {s.file for each in record.outputs.values() for s in each})
         for name, segments in record.outputs.items():
             topic = _topic(places.topic(name))
             topic.refresh()
@@ -74,11 +75,22 @@ class TopicSink(DataSourceStreamArrowWriter):
             _trim(topic)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        """Segments that no commit names do not exist; take them away all the same."""
-        places = Places(Path(self._run))
-        for message in messages:
-            if isinstance(message, TaskMessage):
-                for name, segment in message.segments.items():
+        """Take away what the other tasks wrote if one failed.
+
+        If none did, it is the commit that died, and nobody knows how far it came: its segments
+        may be in a record, or in a topic already. The batch will be run again.
+        """
+        if None in messages:
+            _remove(Places(Path(self._run)), messages)
+
+
+def _remove(
+    places: Places, messages: Sequence[WriterCommitMessage | None], kept: Set[str] = frozenset()
+) -> None:
+    for message in messages:
+        if isinstance(message, TaskMessage):
+            for name, segment in message.segments.items():
+                if segment.file not in kept:
                     (places.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
 
 

@@ -1,0 +1,331 @@
+"""What the runtime on Spark costs beside plain Structured Streaming, in one run on one machine.
+
+Rows are 16 bytes (a long, a double), two replicas, batches of about a second. A hop writes rows
+to a topic and reads them again; plain queries have none. Operators that wait stand for calls to
+a service: two cores cannot show sixteen busy replicas.
+
+    python benchmarks/spark.py
+"""
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from penstock.control.decider import Decider
+from penstock.control.loop import Schedule, run_loop
+from penstock.control.registry import find_policy
+from penstock.core.guards import Guards
+from penstock.engines.port import Plan
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.records import BatchRecord
+from penstock.engines.spark.session import end_session, start_session
+from penstock.engines.spark.warming import warm
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.topic import Topic
+from penstock.topics.writer import TopicWriter
+
+ROWS = 24_000_000
+CHUNK = 1 << 16
+WAIT_S = 0.02
+COLUMNS = "id long, v double"
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.float64())])
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as home:
+        place = Path(home)
+        spark = start_session("bench", 24, place / "spark.log")
+        spark.dataSource.register(Generator)
+        warm(spark, 18, place / "warming")
+        rows = [
+            *throughput(spark, place),
+            *elasticity(spark, place),
+            own_cost(spark, place),
+        ]
+        end_session(spark)
+    print("| figure | measured | aim |\n|---|---|---|")
+    for figure, measured, aim in rows:
+        print(f"| {figure} | {measured} | {aim} |")
+    return 0
+
+
+# --- rows a second
+
+
+def throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
+    """A fused and a frame operator through topics, each beside the query without topics."""
+    full = _filled(place / "full", ROWS)
+    fused, size = topic_rate(spark, place / "fused", full, _fused())
+    plain = plain_rate(spark, place / "plain", size, lambda df: df)
+    frame, size = topic_rate(spark, place / "frame", full, _frame())
+    plain_frame = plain_rate(spark, place / "plain-frame", size, _doubled)
+    yield (
+        "batch operator through topics / plain generator -> noop",
+        f"**{fused / plain:.2f}** ({fused / 1e6:.2f} / {plain / 1e6:.2f} M rows/s)",
+        ">= 0.9",
+    )
+    yield (
+        "frame operator through topics / the same query without topics",
+        f"**{frame / plain_frame:.2f}** ({frame / 1e6:.2f} / {plain_frame / 1e6:.2f} M rows/s)",
+        ">= 0.6",
+    )
+    hop = (1 / frame - 1 / plain_frame) * 1e9
+    yield "what a hop costs a row on two cores, frame operator", f"{hop:.0f} ns", "said"
+
+
+def _fused() -> Pipeline:
+    pipeline = _pipeline("fused")
+
+    @pipeline.batches(reads="in", writes="out", replicas=2)
+    def double(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        return {"id": batch["id"], "v": pc.multiply(batch["v"], 2.0)}
+
+    return pipeline
+
+
+def _frame() -> Pipeline:
+    pipeline = _pipeline("frame")
+
+    @pipeline.operator(reads="in", writes="out", replicas=2)
+    def double(df: DataFrame) -> DataFrame:
+        return _doubled(df)
+
+    return pipeline
+
+
+def _doubled(df: DataFrame) -> DataFrame:
+    kept = [name for name in df.columns if name != "v"]
+    return df.select(*kept, (df.v * 2).alias("v"))
+
+
+def _pipeline(name: str) -> Pipeline:
+    pipeline = Pipeline(name)
+    pipeline.topic("in", COLUMNS, external=True, keep="1 day")
+    pipeline.topic("out", COLUMNS, keep="1 day")
+    return pipeline
+
+
+def _filled(run: Path, rows: int) -> Path:
+    """A topic full of rows, in segments as a producer writes them."""
+    topic = Topic.create(Places(run).topic("in"), SCHEMA)
+    values = np.random.default_rng(1).random(CHUNK)
+    with TopicWriter(topic, "bench") as writer:
+        for first in range(0, rows, 16 * CHUNK):
+            parts = [
+                pa.record_batch(
+                    [pa.array(np.arange(n, n + CHUNK)), pa.array(values)], schema=SCHEMA
+                )
+                for n in range(first, min(first + 16 * CHUNK, rows), CHUNK)
+            ]
+            writer.append(pa.Table.from_batches(parts))
+    return topic.directory
+
+
+def topic_rate(
+    spark: SparkSession, run: Path, topic: Path, pipeline: Pipeline
+) -> tuple[float, int]:
+    """Rows a second of an operator on a full topic, and rows of a full batch."""
+    places = Places(run)
+    places.topic("in").parent.mkdir(parents=True)
+    places.topic("in").symlink_to(topic)
+    records = _until_drained(SparkEngine(spark, pipeline, places))
+    largest = max(record.rows_in for record in records)
+    full = [record for record in records if record.rows_in > 0.5 * largest]
+    rows = sum(record.rows_in for record in full[1:])
+    return rows / (full[-1].committed_at - full[0].committed_at), largest
+
+
+def _until_drained(engine: SparkEngine) -> list[BatchRecord]:
+    engine.start()
+    (one,) = engine._followed.values()
+    while not engine.is_drained and not engine.failed:
+        engine.advance(0.5)
+    engine.stop()
+    assert not engine.failed, engine.failed
+    return [record for n in range(one.log.next) if (record := one.log.get(n)) is not None]
+
+
+def plain_rate(
+    spark: SparkSession, place: Path, size: int, shape: Callable[[DataFrame], DataFrame]
+) -> float:
+    """Rows a second of a Python source and no sink, batches of the same size."""
+    made = spark.readStream.format("generator").option("rows", str(size)).load()
+    writer = shape(made).writeStream.format("noop")
+    query = writer.option("checkpointLocation", str(place)).start()
+    while len(query.recentProgress) < 5 or query.lastProgress["batchId"] < 8:
+        time.sleep(0.2)
+    seen = [p for p in query.recentProgress if p["numInputRows"]]
+    query.stop()
+    seconds = sum(p["durationMs"]["triggerExecution"] for p in seen) / 1000
+    return float(sum(p["numInputRows"] for p in seen) / seconds)
+
+
+class Generator(DataSource):
+    """Rows out of nothing, two partitions a batch."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "generator"
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def streamReader(self, schema: Any) -> "GeneratorReader":  # noqa: N802, ARG002
+        return GeneratorReader(int(self.options["rows"]))
+
+
+class GeneratorReader(DataSourceStreamReader):
+    """Always has one more batch."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.at = rows, 0
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"at": 0}
+
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802
+        self.at += self.rows
+        return {"at": self.at}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        middle = (start["at"] + end["at"]) // 2
+        return [InputPartition((start["at"], middle)), InputPartition((middle, end["at"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        low, high = partition.value
+        values = np.random.default_rng(1).random(CHUNK)
+        for first in range(low, high, CHUNK):
+            ids = np.arange(first, min(first + CHUNK, high))
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(ids), pa.array(values[: len(ids)])], schema=SCHEMA
+            )
+
+
+# --- changes of k
+
+
+def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
+    """An operator that waits: changes of k, and how far replicas carry."""
+    run = place / "waits"
+    _filled(run, 1 << 18)
+    engine = SparkEngine(spark, _waiting(), Places(run))
+    engine.start()
+    engine.advance(6)
+    changes: list[dict[str, Any]] = []
+    engine.status()
+    for k in (6, 3, 10, 4, 12, 2, 8):
+        engine.apply(Plan(replicas={"wait": k}))
+        engine.advance(6)
+        changes += [dict(e.numbers) for e in engine.status().events if e.kind == "running"]
+    rates = {k: _settled_rate(engine, k) for k in (1, 16)}
+    engine.stop()
+    log = engine._followed["wait"].log
+    records = [record for n in range(log.next) if (record := log.get(n)) is not None]
+    around, usual = gaps(records)
+    yield (
+        "longest gap between commits around a change of k / usual gap",
+        f"**{max(around) / usual:.2f}** ({max(around):.2f} / {usual:.2f} s)",
+        "<= 1.5",
+    )
+    batches = [change["batches"] for change in changes]
+    seconds = [change["after_s"] for change in changes]
+    yield (
+        "decision to first batch at the new k",
+        f"**{max(batches)} batches** at most, {statistics.median(seconds):.2f} s in the middle",
+        "<= 2 batches",
+    )
+    linear = rates[16] / (16 * rates[1])
+    yield (
+        "operator that waits 20 ms, 16 replicas / linear",
+        f"**{linear:.2f}** ({rates[16]:.0f} / 16 x {rates[1]:.1f} rows/s)",
+        ">= 0.8",
+    )
+
+
+def _waiting() -> Pipeline:
+    pipeline = _pipeline("waits")
+
+    @pipeline.batches(reads="in", writes="out", replicas=2, max_replicas=16)
+    def wait(batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(WAIT_S * batch.num_rows)
+        return batch
+
+    return pipeline
+
+
+def _settled_rate(engine: SparkEngine, k: int) -> float:
+    engine.apply(Plan(replicas={"wait": k}))
+    engine.advance(5)
+    one = engine._followed["wait"]
+    first = one.log.next
+    engine.advance(10)
+    records = [record for n in range(first - 1, one.log.next) if (record := one.log.get(n))]
+    rows = sum(record.rows_in for record in records[1:])
+    return rows / (records[-1].committed_at - records[0].committed_at)
+
+
+def gaps(records: list[BatchRecord]) -> tuple[list[float], float]:
+    """Gaps between commits on both sides of a change, and the median of all others."""
+    steady = records[3:]  # the first ones are small: nothing had been measured
+    around, others = [], []
+    for before, here in zip(steady, steady[1:], strict=False):
+        gap = here.committed_at - before.committed_at
+        (around if before.replicas != here.replicas else others).append(gap)
+    return around, statistics.median(others)
+
+
+# --- what the loop costs
+
+
+def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
+    """Processor time of this process, loop and monitor, beside everything that runs."""
+    run = place / "own"
+    _filled(run, 1 << 18)
+    engine = SparkEngine(spark, _waiting(), Places(run))
+    engine.start()
+    own, whole = time.process_time(), _tree_s()
+    policy = find_policy("ds2")
+    decider = Decider(policy, policy.params(), Guards.parse({"cooldown_s": 6}, "guard"))
+    for _ in run_loop(engine, decider, Schedule(duration_s=30, interval_s=2)):
+        pass
+    share = (time.process_time() - own) / (_tree_s() - whole)
+    engine.stop()
+    return (
+        "the loop's and the monitor's own part of all processor time",
+        f"**{share:.1%}**",
+        "<= 3 %",
+    )
+
+
+def _tree_s() -> float:
+    """Processor seconds of this process and all below it."""
+    parents, seconds = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            seconds[int(entry.name)] = sum(int(n) for n in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    mine, grew = {os.getpid()}, True
+    while grew:
+        more = {pid for pid, parent in parents.items() if parent in mine} - mine
+        grew, mine = bool(more), mine | more
+    return sum(seconds[pid] for pid in mine)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

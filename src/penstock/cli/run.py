@@ -1,0 +1,163 @@
+"""`penstock run`: a pipeline on Spark under a load, scaled by a policy while it runs."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.options import parse_pairs
+from penstock.cli.simulate import read_initial
+from penstock.control.rundir import default_place
+from penstock.errors import InputError
+from penstock.workloads.pattern import SEED
+
+if TYPE_CHECKING:
+    from penstock.lab.spark_spec import SparkSpec
+
+EXAMPLES = """\
+examples:
+  penstock run images --workload pulsar --speed-up 20       two minutes that are worth watching
+  penstock run images --policy ds2 --guard overprovision=1.2 --set service_s=0.2
+  penstock run images --compare threshold,queueing,ds2,psps --speed-up 20
+  penstock run ./mine.py --workload "cosine * 0.001" --minutes 60
+  penstock run images --dry-run                             decide, and change nothing
+  penstock run --resume runs/images-pulsar-queueing-...     go on where it was stopped
+
+If nobody says: the workload pulsar, as much of it as takes two minutes; a decision every 15 s
+and measures of the last 60 s; a cool-down of 30 s and no other guard than the bounds; for
+queueing and static-peak the objective and the peak. --speed-up divides times of the workload,
+the interval (at least 2 s remain), windows and cool-downs; never service times, rates or
+objectives. The run is kept in a directory, which penstock explain and penstock replay read,
+and which the same command, or --resume, goes on with.
+
+Ctrl-C stops at the end of the batch, a second one at once; nothing is lost either way.
+exit codes: 0 done, 1 an operator failed, 2 you can mend it, 130 stopped by Ctrl-C (143: TERM).
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "run",
+        help="run a pipeline on Spark, scaled while it runs",
+        description="Run a pipeline on Spark under a load; a policy scales its operators.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("pipeline", nargs="?", metavar="PIPELINE", help="images, tweets, ..., or a file ./mine.py")
+    add("--workload", metavar="NAME", help="see penstock workload (pulsar)")
+    add("--minutes", type=int, metavar="N", help="length of the workload (what takes 2 minutes)")
+    add("--speed-up", type=float, default=1.0, metavar="X", help="the same in less time (1)")
+    add("--rate-scale", type=float, default=1.0, metavar="Y", help="every rate times Y (1)")
+    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
+    policies = parser.add_mutually_exclusive_group()
+    policies.add_argument("--policy", metavar="NAME", help="see penstock policies (queueing)")
+    policies.add_argument("--compare", metavar="A,B,..", help="these policies, one by one")
+    _add_how(parser)
+    add("--json", action="store_true", help="print the figures as JSON")
+    add("--plain", action="store_true", help="one line a decision instead of a live view")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
+    place.add_argument("--resume", metavar="DIR", help="go on with the run in this directory")
+    parser.set_defaults(run=run)
+
+
+def _add_how(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    for option, about in (
+        ("--param", "parameter of the policy"),
+        ("--guard", "guard, see policies --guards"),
+        ("--workload-param", "parameter of the workload"),
+        ("--set", "number of the pipeline, such as service_s=0.2"),
+    ):
+        add(option, action="append", default=[], metavar="K=V", help=about)
+    add("--initial", metavar="N", help="replicas at the start: 2, or resize:1,recognise:3")
+    add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
+    add("--interval", type=float, metavar="S", help="time between decisions (15)")
+    add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
+    add("--dry-run", action="store_true", help="decide, but change nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run, keep the run, show it."""
+    # loaded where it is needed: other commands shall not wait for Spark
+    from penstock.cli.running import compare, run_one  # noqa: PLC0415
+    from penstock.lab.spark_spec import read_spec  # noqa: PLC0415
+
+    if args.resume is not None:
+        _refuse_others(args)
+        directory = Path(args.resume)
+        result, code = run_one(read_spec(directory), directory, plain=args.plain)
+        return _shown({"": result}, directory, args, code)
+    if args.pipeline is None:
+        raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
+    spec = spec_of(args)
+    if args.compare is None:
+        directory = Path(args.out) if args.out else _place(spec, spec.policy)
+        result, code = run_one(spec, directory, plain=args.plain)
+        return _shown({"": result}, directory, args, code)
+    if args.param:
+        hint = "compare policies as they are, or run them one by one with --policy"
+        raise InputError("--param", "parameters belong to one policy, but --compare has many", hint)
+    names = [name.strip() for name in args.compare.split(",") if name.strip()]
+    directory = Path(args.out) if args.out else _place(spec, "compare")
+    results, code = compare(spec, names, directory, plain=args.plain)
+    return _shown(results, directory, args, code)
+
+
+def spec_of(args: argparse.Namespace) -> "SparkSpec":
+    """What the options ask for."""
+    from penstock.lab.spark_spec import SparkSpec  # noqa: PLC0415
+
+    return SparkSpec(
+        pipeline=args.pipeline,
+        workload=args.workload,
+        policy=args.policy or "queueing",
+        params=parse_pairs(args.param, "--param"),
+        guards=parse_pairs(args.guard, "--guard"),
+        workload_params=parse_pairs(args.workload_param, "--workload-param"),
+        speed_up=args.speed_up,
+        rate_scale=args.rate_scale,
+        minutes=args.minutes,
+        seed=args.seed,
+        objective_s=args.objective,
+        interval_s=args.interval,
+        numbers=parse_pairs(args.set, "--set"),
+        initial=read_initial(args.initial),
+        dry_run=args.dry_run,
+        batch_s=args.batch,
+    )
+
+
+def _refuse_others(args: argparse.Namespace) -> None:
+    """A run goes on as it was asked for."""
+    given = args.pipeline or args.policy or args.compare or args.param or args.guard or args.set
+    if given:
+        hint = "give --resume DIR alone, or begin another run"
+        raise InputError("--resume", "goes on with what its run.toml says", hint)
+
+
+def _place(spec: "SparkSpec", policy: str) -> Path:
+    from penstock.lab.spark_spec import WORKLOAD  # noqa: PLC0415
+
+    now = time.strftime("%Y%m%d-%H%M%S")
+    return default_place((spec.pipeline, spec.workload or WORKLOAD, policy), now, Path("runs"))
+
+
+def _shown(
+    results: dict[str, dict[str, Any]], directory: Path, args: argparse.Namespace, code: int
+) -> int:
+    from penstock.cli.run_report import comparison, report  # noqa: PLC0415
+
+    print(f"kept in {directory}", file=sys.stderr)
+    single = results.get("")
+    if args.json:
+        print(json.dumps(results if single is None else single, indent=2))
+    elif single is not None:
+        print("\n".join(report(single, directory)))
+    else:
+        print("\n".join(comparison(results, directory)))
+    return code

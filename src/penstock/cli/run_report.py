@@ -1,0 +1,184 @@
+"""The figures of runs on Spark for people: one run as a page, several policies as one table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.charts import sparkline, table
+from penstock.cli.figures import percent
+from penstock.cli.timeline import Timeline
+from penstock.control.journal import read_ticks
+from penstock.control.loop import Tick
+from penstock.control.rundir import JOURNAL
+from penstock.core.histogram import Histogram
+from penstock.core.numbers import pretty, table_number
+
+Result = Mapping[str, Any]
+_WIDTH = 40
+
+
+def report(result: Result, directory: Path) -> list[str]:
+    """One run: charts, replicas beside what the peak would take, then what happened."""
+    if "replicas" not in result:
+        return ["nothing was measured: the run ended before its first decision"]
+    timeline = Timeline()
+    for tick in read_ticks(directory / JOURNAL):
+        timeline.add(tick)
+    facts = list(_facts(result))
+    wide = max(len(label) for label, _ in facts)
+    lines = [f"{label:<{wide}}  {text}" for label, text in facts]
+    return [*timeline.draw(), "", *_operators(result), "", *lines, *_notes(result, directory)]
+
+
+def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
+    """Several policies under the same arrivals: a table, then replicas and latency over time."""
+    measured = {name: result for name, result in results.items() if "replicas" in result}
+    if not measured:
+        return ["nothing was measured: the runs ended before their first decision"]
+    head = ["policy", "mean", "most", "mean", "p50", "p95", "p99", "inside", "changes"]
+    rows = [[*head, "offered", "lost", "doubled"]]
+    rows += [_compared(name, result) for name, result in measured.items()]
+    peak = max(result["static_peak"]["replicas"] for result in measured.values())
+    rows.append(["static peak", str(peak), str(peak), *[""] * 9])
+    above = ["", "replicas", "", "latency, s", "", "", "", "objective", "", "records", "", ""]
+    lines = table([above, *rows])
+    return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
+
+
+def _operators(result: Result) -> list[str]:
+    static = result["static_peak"]
+    rows = [["operator", "replicas, mean", "most", "for the peak", "changes"]]
+    for name, figures in result["operators"].items():
+        replicas = figures["replicas"]
+        at_peak = static["operators"].get(name)
+        rows.append(
+            [
+                name,
+                table_number(replicas["avg"]),
+                str(replicas["max"]),
+                "-" if at_peak is None else str(at_peak),
+                str(figures["rescales"]),
+            ]
+        )
+    replicas = result["replicas"]
+    whole = [table_number(replicas["avg"]), str(replicas["max"]), str(static["replicas"])]
+    rows.append(["all", *whole, str(result["rescales"])])
+    return table(rows)
+
+
+def _facts(result: Result) -> Iterator[tuple[str, str]]:
+    replicas, static = result["replicas"]["avg"], result["static_peak"]
+    if static["replicas"]:
+        saved = percent(1 - replicas / static["replicas"])
+        peak = f"a deployment for {pretty(round(static['peak_rate'], 3))} records/s at all times"
+        yield "replicas", f"{saved} fewer than {peak}"
+    latency = result["latency_s"]
+    spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in ("p50", "p95", "p99"))
+    floor = result["floor_s"]
+    batches = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
+    yield "latency", f"{spread}{batches}"
+    yield from _objective(result)
+    yield "changes", _changes(result)
+    yield "records", _records(result["records"])
+
+
+def _objective(result: Result) -> Iterator[tuple[str, str]]:
+    objective_s = result["slo"]["objective_s"]
+    if objective_s is not None:
+        inside = percent(1 - result["slo"]["violated_share"])
+        yield "objective", f"{inside} of the records within {pretty(objective_s)} s"
+
+
+def _changes(result: Result) -> str:
+    seconds, batches = result["change_s"], result["change_batches"]
+    count = f"{result['rescales']} of {result['rescales_possible']} possible"
+    if seconds["median"] is None:
+        return count
+    return (
+        f"{count}; there after {table_number(seconds['median'])} s"
+        f" ({pretty(batches['median'])} batches) in the median,"
+        f" {table_number(seconds['max'])} s ({pretty(batches['max'])} batches) at most"
+    )
+
+
+def _records(records: Mapping[str, Any]) -> str:
+    parts = [f"{pretty(records['offered'])} offered"]
+    if records["complete"] is None:
+        rows = (f"{pretty(rows)} in {topic}" for topic, rows in records["topics"].items())
+        return ", ".join([*parts, *rows])
+    parts.append(f"{pretty(records['complete'])} processed")
+    lost = records["lost"]
+    if lost is not None:
+        parts.append(f"{pretty(lost)} lost")
+    else:
+        who = ", ".join(records["leave_out"])
+        why = f"left out by {who}, or lost" if records["drained"] and who else "not there yet"
+        parts.append(f"{pretty(records['missing'])} {why}")
+    parts.append(f"{pretty(records['doubled'])} doubled")
+    if records["strange"]:
+        parts.append(f"{pretty(records['strange'])} that were never offered")
+    if records["put_aside"]:
+        parts.append(f"{pretty(records['put_aside'])} put aside by on_error")
+    parts.append(f"{pretty(records['dropped'])} dropped")
+    return ", ".join(parts)
+
+
+def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
+    service_s = result["numbers"].get("service_s")
+    if service_s:
+        yield ""
+        yield (
+            f"A record waits for {pretty(service_s)} s on average where it is served, as for the"
+            " answer of a server; the work itself is real, and short."
+        )
+    if directory is not None and result["ended"] in ("stopped", "cut"):
+        yield ""
+        yield f"penstock run --resume {directory} goes on where it stopped"
+
+
+def _compared(name: str, result: Result) -> list[str]:
+    latency, records = result["latency_s"], result["records"]
+    missed = result["slo"]["violated_share"]
+    return [
+        name,
+        table_number(result["replicas"]["avg"]),
+        str(result["replicas"]["max"]),
+        *(table_number(latency[key]) for key in ("avg", "p50", "p95", "p99")),
+        "-" if missed is None else percent(1 - missed),
+        str(result["rescales"]),
+        pretty(records["offered"]),
+        *("-" if records[key] is None else pretty(records[key]) for key in ("lost", "doubled")),
+    ]
+
+
+def _courses(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
+    """Replicas and latency of each policy over the same time."""
+    ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
+    end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
+    rows = []
+    for name, course in ticks.items():
+        replicas = [sum(tick.status.running.values()) for tick in course]
+        rows.append([name, _drawn(course, replicas, end_s), _drawn(course, _means(course), end_s)])
+    yield from table([["", "replicas over time", "latency over time"], *rows], left=3)
+
+
+def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float) -> str:
+    places: list[list[float]] = [[] for _ in range(_WIDTH)]
+    for tick, value in zip(ticks, values, strict=True):
+        places[min(_WIDTH - 1, int(tick.at / end_s * _WIDTH))].append(value)
+    known, last = [], 0.0
+    for place in places:
+        last = sum(place) / len(place) if place else last
+        known.append(last)
+    return sparkline(known)
+
+
+def _means(ticks: Sequence[Tick]) -> list[float]:
+    found, last = [], 0.0
+    for tick in ticks:
+        together = Histogram()
+        for histogram in tick.status.latency.values():
+            together.merge(histogram)
+        last = together.mean if together.count else last
+        found.append(last)
+    return found

@@ -1,0 +1,100 @@
+"""What `penstock run` does: one run or several, shown while they last, and stopped by Ctrl-C."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from penstock.cli.live import Live
+from penstock.cli.screen import STOPPING, Screen, restore
+from penstock.control.rundir import RESULT
+from penstock.engines.spark.places import read_json
+from penstock.lab.spark_spec import WORKLOAD, Prepared, SparkSpec, prepare
+from penstock.lab.watching import Stop
+
+_CODES = {"finished": 0, "cut": 0, "failed": 1}
+
+
+def run_one(
+    spec: SparkSpec, directory: Path, *, plain: bool = False, which: str = ""
+) -> tuple[dict[str, Any], int]:
+    """Run a spec, or show that it has run; return its figures and the exit code."""
+    prepared = prepare(spec)
+    # not before everything is checked: it takes a second to load
+    from penstock.lab.running import run_on_spark  # noqa: PLC0415
+
+    kept: dict[str, Any] | None = read_json(directory / RESULT)
+    if kept is not None and kept.get("ended") == "finished" and kept["spec"] == spec.to_json():
+        print(f"{directory} has finished already", file=sys.stderr)
+        return kept, 0
+    stop = Stop()
+    live = Live(which + title(prepared), prepared.objective_s)
+    with Screen(live, stop, plain=plain) as screen, stopping(stop, screen) as caught:
+        result = run_on_spark(prepared, directory, screen, stop)
+    for name, text in result["failed"].items():
+        print(f"error: {name} failed\n{text}", file=sys.stderr)
+    return result, 128 + caught[-1] if caught else _CODES[result["ended"]]
+
+
+def compare(
+    spec: SparkSpec, policies: Sequence[str], directory: Path, *, plain: bool = False
+) -> tuple[dict[str, dict[str, Any]], int]:
+    """Run the same arrivals under one policy after the other."""
+    specs = {name: replace(spec, policy=name) for name in policies}
+    for one in specs.values():
+        prepare(one)  # a mistake in the last of them is found before the first begins
+    results, code = {}, 0
+    for number, (name, one) in enumerate(specs.items(), start=1):
+        which = f"{number} of {len(specs)}: "
+        results[name], ended = run_one(one, directory / name, plain=plain, which=which)
+        code = max(code, ended)
+        if code > 128:
+            break
+    return results, code
+
+
+def title(prepared: Prepared) -> str:
+    """Say in a few words what runs."""
+    spec = prepared.spec
+    load = f" under {spec.workload or WORKLOAD}" if prepared.load is not None else ""
+    faster = f" x {spec.speed_up:g}" if spec.speed_up != 1 else ""
+    dry = ", dry run" if spec.dry_run else ""
+    return f"{prepared.pipeline.name}{load}{faster}, {prepared.policy.name}{dry}"
+
+
+@contextmanager
+def stopping(stop: Stop, screen: Screen) -> Iterator[list[int]]:
+    """Let Ctrl-C, or a polite kill, stop the run at the end of a batch; a second one at once.
+
+    Yields the signals that came. Before records are on their way there is nothing to bring to
+    an end, and the first one stops at once.
+    """
+    from penstock.engines.spark.session import kill_session  # noqa: PLC0415  (loads Spark)
+
+    caught: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if caught:
+            kill_session()
+            restore()
+            os._exit(128 + number)
+        caught.append(number)
+        if not stop.is_gentle:
+            raise KeyboardInterrupt
+        stop.is_asked = True
+        if not screen.is_redrawn:
+            # not through the stream, in the middle of whose writing we may be
+            os.write(2, f"{STOPPING}\n".encode())
+
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in signals}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

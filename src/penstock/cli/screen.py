@@ -1,0 +1,101 @@
+"""Where a run is shown: redrawn in place on a terminal, elsewhere one line a tick."""
+
+import os
+import sys
+from types import TracebackType
+from typing import Self, TextIO
+
+from penstock.cli.live import Live, plain_line, told
+from penstock.control.loop import Tick
+from penstock.core.snapshot import Snapshot
+from penstock.lab.watching import Sight, Stop
+
+STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
+_HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+class Screen:
+    """Shows a run on stderr, so that stdout stays free for its figures."""
+
+    def __init__(
+        self, live: Live, stop: Stop, stream: TextIO | None = None, *, plain: bool = False
+    ) -> None:
+        self._live, self._stop = live, stop
+        self._stream = stream or sys.stderr
+        self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
+        #: Lines of the last drawing, above which the cursor must go.
+        self._drawn = 0
+        self._snapshot: Snapshot | None = None
+
+    # --- what a run tells
+
+    def say(self, text: str) -> None:
+        """Say it above whatever is drawn."""
+        self._wipe()
+        print(text, file=self._stream, flush=True)
+
+    def look(self, sight: Sight) -> None:
+        """Draw what is seen now."""
+        self._snapshot = sight.snapshot or self._snapshot
+        self._live.look(sight)
+        if self.is_redrawn:
+            self._draw()
+
+    def tick(self, tick: Tick) -> None:
+        """Tell of a tick."""
+        self._live.tick(tick)
+        if self.is_redrawn:
+            self._draw()
+            return
+        lines = [plain_line(tick, tick.snapshot or self._snapshot), *told(tick)]
+        print("\n".join(lines), file=self._stream, flush=True)
+
+    # --- drawing
+
+    def _draw(self) -> None:
+        self._live.notice = STOPPING if self._stop.is_asked else ""
+        size = _size(self._stream)
+        lines = self._live.lines(size.columns, size.lines)
+        first = f"{_BOLD}{lines[0]}{_PLAIN}"
+        text = "\n".join([first, *lines[1:]])
+        # one write, so that nobody sees half a picture
+        self._stream.write(f"{self._up()}{_HIDE}{_BELOW}{text}\n")
+        self._stream.flush()
+        self._drawn = len(lines)
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            self._stream.write(f"{self._up()}{_BELOW}")
+            self._drawn = 0
+
+    def _up(self) -> str:
+        return f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.is_redrawn:
+            self._stream.write(_SHOW)
+            self._stream.flush()
+
+
+def restore(stream: TextIO | None = None) -> None:
+    """Give the terminal its cursor back, also from within a signal handler."""
+    descriptor = (stream or sys.stderr).fileno()
+    if os.isatty(descriptor):
+        os.write(descriptor, f"{_SHOW}\n".encode())
+
+
+def _size(stream: TextIO) -> os.terminal_size:
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return os.terminal_size((100, 40))
+    return os.terminal_size((size.columns or 100, size.lines or 40))

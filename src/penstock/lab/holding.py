@@ -1,0 +1,104 @@
+"""A run directory in the hands of one process: its lock, its pipeline, its signals."""
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from penstock.control.rundir import ASKED, LOCK
+from penstock.engines.spark.places import read_json, write_json
+from penstock.errors import InputError, LockedError, PenstockError
+from penstock.pipelines.description import changes, describe
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.lock import Lock
+
+DESCRIPTION = "pipeline.json"
+#: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
+#: may have been killed a moment ago, too.
+PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
+
+
+@contextmanager
+def held(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
+    """Hold the lock of a run; wait for it if only the remainder of a killed run has it."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be a run directory: {error.strerror}"
+        raise InputError("out", problem, where=str(directory)) from None
+    lock = Lock(directory / LOCK)
+    _acquire(lock, say)
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
+    began, told = time.monotonic(), False
+    while True:
+        try:
+            lock.acquire()
+            return
+        except LockedError as error:
+            patience_s = SHORT_PATIENCE_S if error.holder.startswith("process") else PATIENCE_S
+            if time.monotonic() - began > patience_s:
+                raise
+            if not told:
+                say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
+                told = True
+            time.sleep(0.1)
+
+
+def check_description(pipeline: Pipeline, directory: Path) -> list[str]:
+    """Keep what the pipeline looks like, or see whether a run can go on with what it is now.
+
+    Returns what changed since; `InputError` lists what does not fit the records that are there.
+    """
+    path, new = directory / DESCRIPTION, describe(pipeline)
+    old = read_json(path)
+    found = changes(old, new) if old is not None else []
+    if wrong := [change for change in found if not change.compatible]:
+        listed = "\n".join(f"  {change.what}\n    {change.hint}" for change in wrong)
+        problem = f"the run in this directory cannot go on with it:\n{listed}"
+        hint = "go on with the pipeline as it was, or begin another run with --out DIR"
+        raise InputError("pipeline", problem, hint, str(directory))
+    write_json(path, new)
+    return [f"changed since the run began: {change.what}" for change in found]
+
+
+def forget_run(directory: Path) -> None:
+    """Remove a run that has not begun; of a directory that is none, only the lock."""
+    if (directory / ASKED).is_file():
+        shutil.rmtree(directory)
+    else:
+        (directory / LOCK).unlink(missing_ok=True)
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark puts something of its own there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def spark_may_go(directory: Path) -> Iterator[None]:
+    """Say that Spark has ended under us, instead of what its sockets say."""
+    try:
+        yield
+    except (Py4JError, ConnectionError) as error:
+        problem = f"Spark has ended ({type(error).__name__}); see {directory / 'spark.log'}"
+        hint = f"penstock run --resume {directory} goes on"
+        raise PenstockError(f"{problem}\nhint: {hint}") from error

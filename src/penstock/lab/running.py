@@ -1,0 +1,199 @@
+"""One run on Spark: a pipeline, its producers and the loop that scales it, in one directory.
+
+The same directory given again goes on where it was: nothing that was written is lost, and
+nothing comes twice, whatever was killed when.
+"""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.control.clock import run_clock
+from penstock.control.execution import Patience
+from penstock.control.journal import JournalWriter, read_ticks
+from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.replay import recall
+from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
+from penstock.control.scores import rescales_possible
+from penstock.core.frozen import FrozenDict
+from penstock.core.snapshot import Snapshot
+from penstock.engines.spark.engine import Pace, SparkEngine
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.session import end_session, start_session
+from penstock.engines.spark.warming import warm
+from penstock.errors import InputError
+from penstock.lab.counting import count_records
+from penstock.lab.feeding import Feeding
+from penstock.lab.holding import check_description, forget_run, held, own_signals, spark_may_go
+from penstock.lab.outcome import Outcome, records, who_leaves_out
+from penstock.lab.spark_spec import Prepared
+from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
+from penstock.topics.lock import Lock
+
+#: Replicas that are kept ready at most.
+MOST_WARM = 32
+
+
+def run_on_spark(prepared: Prepared, directory: Path, watch: Watch, stop: Stop) -> dict[str, Any]:
+    """Run it to its end, or go on with what the directory holds; return its figures.
+
+    To be called in the main thread; a signal handler may ask it to stop.
+    """
+    with held(directory, watch.say) as lock:
+        is_new = not (directory / ASKED).is_file()
+        try:
+            with open_run(directory, prepared.spec.to_json(), prepared.header()) as journal:
+                for note in check_description(prepared.pipeline, directory):
+                    watch.say(note)
+                with spark_may_go(directory):
+                    result = _Run(prepared, directory, watch, stop, journal).carry_out(lock)
+        except InputError:
+            if is_new:  # some mistakes show when Spark looks at them; leave no half a run
+                forget_run(directory)
+            raise
+        finish_run(directory, result)
+    return result
+
+
+class _Run:
+    """The parts of one run, and how they hang together."""
+
+    def __init__(
+        self, prepared: Prepared, directory: Path, watch: Watch, stop: Stop, journal: JournalWriter
+    ) -> None:
+        self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
+        self._places = Places(directory.resolve())
+        self._outcome = Outcome(prepared.objective_s)
+        self._decider = prepared.decider()
+        #: What the last tick before a resumption told.
+        self._before: Tick | None = None
+        self._recall(directory / JOURNAL)
+
+    def _recall(self, path: Path) -> None:
+        """Remember the earlier part of a run that goes on."""
+        if not self._journal.start_s:
+            return
+        ticks = list(read_ticks(path))
+        recall(ticks, self._decider)
+        for tick in ticks:
+            self._outcome.add(tick)
+        self._before = ticks[-1] if ticks else None
+
+    def carry_out(self, lock: Lock) -> dict[str, Any]:
+        pipeline, say = self._prepared.pipeline, self._watch.say
+        replicas = sum(op.options.max_replicas for op in pipeline.operators.values())
+        with ExitStack() as ending_with:
+            say("starting Spark")
+            with own_signals():
+                session = start_session(pipeline.name, replicas, self._places.log, lock.fileno())
+            ending_with.callback(end_session, session)
+            say("starting replicas")
+            warm(session, min(replicas, MOST_WARM), self._places.run / "warm")
+            say(f"starting {len(pipeline.operators)} operators")
+            engine = self._engine(session)
+            engine.start()
+            ending_with.callback(engine.stop)
+            feeding = self._feeding()
+            if feeding is not None:
+                feeding.start()
+                ending_with.callback(feeding.stop)
+            ending = self._loop(engine, feeding)
+        if feeding is not None and feeding.error is not None:
+            raise feeding.error
+        return self._result(engine, ending)
+
+    def _engine(self, session: SparkSession) -> SparkEngine:
+        prepared, before = self._prepared, self._before
+        return SparkEngine(
+            session,
+            prepared.pipeline,
+            self._places,
+            pace=Pace(batch_s=prepared.spec.batch_s, window_s=prepared.window_s),
+            # a run that goes on has the replicas that it had
+            initial=before.status.requested if before else prepared.initial,
+            begin_s=self._journal.start_s,
+        )
+
+    def _feeding(self) -> Feeding | None:
+        prepared = self._prepared
+        if prepared.load is None:
+            return None
+        return Feeding(prepared.pipeline, self._places, prepared.load, prepared.spec.seed)
+
+    def _loop(self, engine: SparkEngine, feeding: Feeding | None) -> Ending:
+        prepared, start_s = self._prepared, self._journal.start_s
+        clock = run_clock(start_s)
+        ending = Ending(engine, feeding, self._stop)
+
+        def look(snapshot: Snapshot | None) -> None:
+            second = feeding.second if feeding is not None else clock()
+            self._watch.look(
+                Sight(
+                    second=second,
+                    duration_s=prepared.duration_s,
+                    snapshot=snapshot,
+                    is_draining=ending.is_draining,
+                )
+            )
+
+        # with a workload it is over when all was offered and worked off
+        length_s = prepared.duration_s if feeding is None else float("inf")
+        self._stop.is_gentle = True
+        for tick in run_loop(
+            Watched(engine, ending, look),
+            self._decider,
+            Schedule(duration_s=length_s, interval_s=prepared.interval_s, start_s=start_s),
+            clock=clock,
+            patience=Patience(),
+            dry_run=prepared.spec.dry_run,
+            stop=ending,
+        ):
+            self._note(tick)
+        return ending
+
+    def _note(self, tick: Tick) -> None:
+        tick = _going_on(tick, self._before)
+        self._journal.write(tick)
+        self._outcome.add(tick)
+        self._watch.tick(tick)
+
+    def _result(self, engine: SparkEngine, ending: Ending) -> dict[str, Any]:
+        prepared = self._prepared
+        pipeline, load = prepared.pipeline, prepared.load
+        peak_rate = load.peak_rate * len(pipeline.feeds) if load is not None else None
+        figures = self._outcome.result(peak_rate)
+        guards = {"cooldown_s": prepared.guards.cooldown_s}
+        length_s = max(prepared.interval_s, figures.get("seconds", 0.0))
+        return {
+            "spec": prepared.spec.to_json(),
+            "numbers": dict(prepared.numbers),
+            "ended": self._how(engine, ending),
+            **figures,
+            "rescales_possible": rescales_possible(length_s, prepared.interval_s, guards),
+            "records": records(
+                count_records(pipeline, self._places.run / "topics"),
+                figures.get("dropped_records", 0),
+                is_drained=ending.is_drained,
+                leave_out=who_leaves_out(pipeline, self._places),
+            ),
+            "failed": dict(engine.failed),
+        }
+
+    def _how(self, engine: SparkEngine, ending: Ending) -> str:
+        if engine.failed:
+            return "failed"
+        if self._stop.is_asked:
+            return "stopped"
+        return "finished" if ending.is_drained or self._prepared.load is None else "cut"
+
+
+def _going_on(tick: Tick, before: Tick | None) -> Tick:
+    """Add what the run had spent before it was resumed, which the new engine cannot know."""
+    if before is None:
+        return tick
+    spent = before.status.replica_s
+    replica_s = {name: s + spent.get(name, 0.0) for name, s in tick.status.replica_s.items()}
+    return replace(tick, status=replace(tick.status, replica_s=FrozenDict(replica_s)))

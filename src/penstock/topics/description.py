@@ -1,0 +1,65 @@
+"""`topic.json`: what the rows of a topic look like, and how long they stay. Version 1."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import DamagedError, InputError
+from penstock.topics.commit import COMMITS
+from penstock.topics.files import link_new, sync_directory, write_temporary
+from penstock.topics.readers import READERS
+from penstock.topics.retention import Retention
+from penstock.topics.segment import SEGMENTS
+
+VERSION = 1
+DESCRIPTION = "topic.json"
+
+
+def read_description(directory: Path) -> tuple[pa.Schema, Retention]:
+    """Read the schema and the retention of a topic."""
+    path = directory / DESCRIPTION
+    if not path.is_file():
+        problem = "is not a topic" if directory.is_dir() else "there is no such directory"
+        raise InputError("", problem, f"a topic is a directory with {DESCRIPTION}", str(directory))
+    try:
+        data: dict[str, Any] = json.loads(path.read_bytes())
+        version = data["version"]
+        if version != VERSION:
+            problem = f"cannot read version {version}, only {VERSION}"
+            raise InputError("version", problem, where=str(path))
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
+        return schema, Retention.from_json(data["retention"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
+
+
+def description(name: str, schema: pa.Schema, retention: Retention) -> bytes:
+    """Write the description of a topic."""
+    data = {
+        "version": VERSION,
+        "name": name,
+        "schema": base64.b64encode(schema.serialize().to_pybytes()).decode(),
+        "retention": retention.to_json(),
+    }
+    return json.dumps(data, indent=2).encode() + b"\n"
+
+
+def make(directory: Path, written: bytes) -> None:
+    """Make the folders of a topic and its description, unless somebody else just has."""
+    try:
+        for folder in (SEGMENTS, COMMITS, READERS):
+            (directory / folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        problem = f"cannot be a topic: {error.strerror}"
+        raise InputError("", problem, where=str(directory)) from None
+    path = directory / DESCRIPTION
+    temporary = write_temporary(path, written)
+    try:
+        link_new(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(directory)
+    sync_directory(directory.parent)

@@ -1,0 +1,171 @@
+"""The live view, drawn from ticks that were made up, and the screen that it is drawn on."""
+
+import io
+import re
+from typing import Any
+
+import pytest
+from tests.builders import op, snap
+
+from penstock.cli.live import Live, dots, plain_line, told
+from penstock.cli.screen import STOPPING, Screen
+from penstock.control.loop import Tick
+from penstock.core.decision import Decision, Target
+from penstock.core.reasons import Reason
+from penstock.core.snapshot import Snapshot
+from penstock.engines.port import Event, Status
+from penstock.lab.watching import Sight, Stop
+
+
+def seen(queue: float = 0.0, running: int = 2, requested: int = 2, **extra: Any) -> Snapshot:
+    """Two operators, of which the second is looked at."""
+    first = op("resize", 1, queue=0.0, requested=1)
+    second = op(
+        "recognise",
+        running,
+        upstream=("resize",),
+        queue=queue,
+        requested=requested,
+        input_rate=7.25,
+        extra=extra,
+    )
+    return snap(first, second, at=42.0, offered=8.0)
+
+
+def sight(snapshot: Snapshot | None = None, **fields: Any) -> Sight:
+    return Sight(**({"second": 30.0, "duration_s": 120.0, "snapshot": snapshot} | fields))
+
+
+def tick(*changes: tuple[str, int, int], applied: bool = True, error: str = "") -> Tick:
+    targets = {
+        name: Target(current, wanted, Reason.RATE_ABOVE_CAPACITY)
+        for name, current, wanted in changes
+    }
+    replicas = {"resize": 1, "recognise": 2}
+    plan = {name: wanted for name, _, wanted in changes} if applied else {}
+    return Tick(
+        at=42.0,
+        status=Status(at=42.0, requested=replicas | plan, running=replicas),
+        decision=Decision(42.0, "ds2", targets),
+        applied=applied,
+        error=error,
+        plan=plan,
+    )
+
+
+def drawn(live: Live, width: int = 120, height: int = 40) -> str:
+    return "\n".join(live.lines(width, height))
+
+
+def test_every_operator_is_a_row_with_its_measures() -> None:
+    live = Live("images, ds2", objective_s=5.0)
+    for queue in (0.0, 5.0, 12.0):
+        live.look(sight(seen(queue, 2, 4, latency_p50_s=1.234, latency_p95_s=3.5)))
+    text = drawn(live)
+    row = next(line for line in text.splitlines() if "recognise" in line)
+    assert re.search(r"7\.2\s+12\s+▁▄█\s+●●○○ 2 -> 4\s+1\.23 s\s+3\.50 s", row)
+    assert "resize" in text
+    assert "8.0/s offered" in text
+    assert "objective 5 s" in text
+
+
+def test_progress_and_what_comes_after_it() -> None:
+    live = Live("images")
+    live.look(sight())
+    assert "[######..................] 0:30 of 2:00" in drawn(live)
+    live.look(sight(second=120.0, is_draining=True))
+    assert "working off what waits" in drawn(live)
+    live.look(sight(duration_s=float("inf")))
+    assert drawn(live) == "images  0:30"
+
+
+@pytest.mark.parametrize(
+    ("running", "requested", "picture"),
+    [(2, 2, "●●"), (1, 3, "●○○"), (3, 1, "●◌◌"), (40, 40, "●" * 15 + "…")],
+)
+def test_replicas_that_run_come_and_go(running: int, requested: int, picture: str) -> None:
+    assert dots(running, requested) == picture
+
+
+def test_the_last_decisions_stand_below_with_their_reasons() -> None:
+    live = Live("images")
+    live.look(sight(seen()))
+    for wanted in range(3, 13):
+        live.tick(tick(("recognise", wanted - 1, wanted)))
+    text = drawn(live)
+    assert "0:42  recognise 11 -> 12" in text
+    assert "rate-above-capacity" in text
+    assert "recognise 2 -> 3" not in text  # so many are not shown
+
+
+def test_what_was_not_done_says_why_but_not_again_and_again() -> None:
+    refused = tick(("recognise", 2, 3), applied=False, error="no machine is free")
+    assert "not done: no machine is free" in next(told(refused))
+    waiting = tick(("recognise", 2, 3), applied=False, error="recognise 3 is under way")
+    assert list(told(waiting)) == []
+
+
+def test_a_failure_is_told_with_its_last_line() -> None:
+    event = Event(at=7.0, kind="failed", operator="resize", numbers={"error": "a\nb\nBad: row\n"})
+    failed = Tick(at=8.0, status=Status(at=8.0, requested={}, running={}, events=(event,)))
+    assert list(told(failed)) == ["    0:07  resize FAILED: Bad: row"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 79, 120])
+@pytest.mark.parametrize("height", [3, 5, 8, 24])
+def test_nothing_is_wider_or_higher_than_the_terminal(width: int, height: int) -> None:
+    live = Live("a pipeline with a very long name under a very long workload", objective_s=5.0)
+    many = {
+        f"operator-with-a-long-name-{i}": op(f"operator-with-a-long-name-{i}") for i in range(9)
+    }
+    live.look(sight(Snapshot(at=1.0, operators=many)))
+    live.tick(tick(("recognise", 2, 3)))
+    lines = live.lines(width, height)
+    assert max(map(len, lines)) < width
+    assert len(lines) < height
+
+
+def test_a_line_for_a_log() -> None:
+    line = plain_line(tick(("recognise", 2, 3)), seen(queue=12))
+    words = "0:42 offered 8.0/s resize 1 (queue 0) recognise 2->3 (queue 12)"
+    assert " ".join(line.split()) == words
+
+
+class Terminal(io.StringIO):
+    """Says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream, stop = Terminal(), Stop()
+    with Screen(Live("images"), stop, stream) as screen:
+        screen.say("starting Spark")
+        screen.look(sight(seen()))
+        first = stream.getvalue()
+        rows = first.count("\n") - 1
+        screen.look(sight(seen(queue=3)))
+        again = stream.getvalue()[len(first) :]
+        assert again.startswith(f"\r\x1b[{rows}A")
+        assert "\x1b[J" in again
+        assert STOPPING not in again
+        stop.is_asked = True
+        screen.look(sight(seen(queue=3)))
+    assert STOPPING in stream.getvalue()
+    assert stream.getvalue().endswith("\x1b[?25h")
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_elsewhere_a_tick_is_a_line_and_nothing_is_drawn(plain: bool, monkeypatch: Any) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal() if plain else io.StringIO()
+    with Screen(Live("images"), Stop(), stream, plain=plain) as screen:
+        screen.look(sight(seen(queue=4)))
+        assert stream.getvalue() == ""
+        screen.tick(tick(("recognise", 2, 3)))
+    text = stream.getvalue()
+    assert "\x1b" not in text
+    assert "recognise 2->3 (queue 4)" in text.splitlines()[0]
+    assert "rate-above-capacity" in text.splitlines()[1]

@@ -1,0 +1,287 @@
+"""Kill real processes of a running pipeline, at random, and compare every topic with an oracle.
+
+    python -m tests.engines.spark.chaos --kills 20 --seed 7
+
+The driver runs in a process of its own and is started again on the same run directory whenever
+it is gone. By turns the driver, a Python process of Spark or the JVM is killed, sometimes while
+everything starts; replicas change all the time. Afterwards every row must be in every topic
+exactly once, and no process may be left.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.engines.spark.audit import Auditor
+from tests.engines.spark.chaos_pipeline import chaos_pipeline
+from tests.engines.spark.child import Child
+from tests.engines.spark.oracle import differences
+from tests.engines.spark.processes import Process, marked
+
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.queries import make_topics
+
+#: Whose turn it is, over and over. What comes right after a restart may come while it starts.
+TURNS = ("driver", "jvm", "worker", "source", "jvm", "driver", "worker", "daemon", "worker")
+#: The share of kills after a restart that come while it starts.
+EARLY = 0.5
+#: A kill comes so many seconds after the driver reported that it is running.
+SOONEST_S, LATEST_S = 0.3, 6.0
+#: No more than this is waited for anything; the machine may be slow.
+PATIENCE_S = 300.0
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What happened, and what is wrong; nothing should be."""
+
+    seed: int
+    directory: str
+    kills: Counter[str] = field(default_factory=Counter)
+    #: Kills of the driver or the JVM while they started.
+    early: int = 0
+    restarts: int = 0
+    #: Drivers that left although nobody had killed them or their JVM.
+    gave_up: int = 0
+    #: Operators that the engine started again by itself.
+    revived: int = 0
+    #: Batches that were run again, and those of them that had a record already.
+    again: int = 0
+    recorded: int = 0
+    #: Starts that found the directory locked, and the longest wait.
+    lock_waits: int = 0
+    longest_lock_wait_s: float = 0.0
+    produced: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> str:
+        """Exactly once, or not."""
+        return "WRONG" if self.wrong else "exactly once"
+
+
+class Chaos:
+    """One run directory, one driver after the other, and who kills them."""
+
+    def __init__(self, directory: Path, seed: int, options: Sequence[str] = ()) -> None:
+        self._run, self._options = directory / "run", options
+        self._rng = random.Random(seed)
+        self._mark = f"{directory.name}-{os.getpid()}/"
+        self._starts = 0
+        self._asked_for = False
+        self.outcome = Outcome(seed=seed, directory=str(directory))
+        pipeline, places = chaos_pipeline(), Places(self._run)
+        make_topics(pipeline, places)
+        self._auditor = Auditor({name: places.topic(name) for name in pipeline.topics})
+        self._child = self._start()
+
+    # --- drivers
+
+    def _start(self) -> Child:
+        self._starts += 1
+        seed = str(self._rng.randrange(2**31))
+        return Child(self._run, f"{self._mark}{self._starts}/", "--seed", seed, *self._options)
+
+    def _restart(self) -> None:
+        """Start the next driver at once, if the present one is gone or about to go."""
+        code = self._child.wait(PATIENCE_S)
+        if code is None:
+            self.outcome.wrong.append("the driver hangs although its JVM was killed")
+            os.kill(self._child.pid, signal.SIGKILL)
+            self._child.wait(PATIENCE_S)
+        self._count(self._child)
+        self.outcome.restarts += 1
+        self._child = self._start()
+
+    def _count(self, child: Child) -> None:
+        """Add up what a driver told."""
+        seen = self.outcome
+        for message in child.all_told("locked"):
+            seen.lock_waits += message["waited_s"] > 0.1
+            seen.longest_lock_wait_s = max(seen.longest_lock_wait_s, message["waited_s"])
+        for message in child.all_told("resuming"):
+            seen.again += message["again"]
+            seen.recorded += message["recorded"]
+            seen.wrong += message["broken"]
+        seen.revived += len(child.all_told("revived"))
+
+    def _running(self) -> None:
+        """Wait until a driver runs, starting others in place of those that leave."""
+        for _ in range(5):
+            if self._child.wait_for("running", PATIENCE_S):
+                if self._child.code is None:
+                    return
+            elif self._child.code is None:
+                raise RuntimeError(f"no driver runs after {PATIENCE_S} s; see {self._run}")
+            self.outcome.gave_up += 1
+            self._restart()
+        raise RuntimeError(f"five drivers in a row gave up; see {self._run}")
+
+    # --- kills
+
+    def kill(self, turn: str) -> None:
+        """Kill one process of a kind and see to it that a driver goes on."""
+        ends_run = turn in ("driver", "jvm")
+        if ends_run and self._rng.random() < EARLY and not self._child.has_told("running"):
+            self.outcome.early += 1
+            time.sleep(self._rng.uniform(0.0, LATEST_S))
+        else:
+            self._running()
+            time.sleep(self._rng.uniform(SOONEST_S, LATEST_S))
+        victim = self._victim(turn)
+        if victim is None:  # the driver left by itself meanwhile
+            self._running()
+            return
+        _kill(victim)
+        self.outcome.kills[turn] += 1
+        if ends_run:
+            self._restart()
+
+    def _victim(self, turn: str) -> int | None:
+        if turn == "driver":
+            return self._child.pid
+        deadline = time.monotonic() + PATIENCE_S
+        while self._child.code is None and time.monotonic() < deadline:
+            if found := self._child.processes(turn):
+                return self._choose(found)
+            time.sleep(0.02)
+        return None
+
+    def _choose(self, found: Sequence[Process]) -> int:
+        """Prefer who is at work: most workers sleep most of the time."""
+        at_work = [process for process in found if process.state != "S"]
+        return self._rng.choice(at_work or found).pid
+
+    # --- the end
+
+    def finish(self, records: int) -> None:
+        """Let everything be produced and processed, and compare."""
+        while self._auditor.produced["numbers"] < records:
+            self._running()
+            time.sleep(0.5)
+        (self._run / "finish").touch()
+        while self._child.wait(PATIENCE_S) != 0:
+            if self._child.code is None:
+                self.outcome.wrong.append("the last driver does not come to an end")
+                os.kill(self._child.pid, signal.SIGKILL)
+                self._child.wait(PATIENCE_S)
+                break
+            self.outcome.gave_up += 1
+            self._restart()
+        self._count(self._child)
+        self._compare()
+
+    def _compare(self) -> None:
+        seen = self.outcome
+        found = self._auditor.finish()
+        seen.rows = {name: len(table) for name, table in found.items()}
+        seen.produced = seen.rows["numbers"]
+        seen.wrong += self._auditor.problems
+        seen.wrong += map(str, differences(found, seen.produced))
+        seen.wrong += [f"left behind: {one.kind} {one.pid}" for one in self._left()]
+
+    def _left(self) -> list[Process]:
+        """Processes that are still there when everything should be gone."""
+        deadline = time.monotonic() + 15
+        while (left := marked(self._mark)) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return left
+
+    def clear_away(self) -> None:
+        """End whatever is left, whatever happened."""
+        for process in marked(self._mark):
+            _kill(process.pid)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def wreak(
+    directory: Path,
+    *,
+    kills: int,
+    seed: int,
+    records: int = 0,
+    turns: Sequence[str] = TURNS,
+    show: bool = False,
+) -> Outcome:
+    """Kill so many times, let it finish, and tell what happened."""
+    began = time.monotonic()
+    chaos = Chaos(directory, seed)
+    try:
+        for number in range(kills):
+            chaos.kill(turns[number % len(turns)])
+            if show:
+                done = f"kill {number + 1} of {kills}: {turns[number % len(turns)]}"
+                print(f"{time.monotonic() - began:7.1f} s  {done}", file=sys.stderr, flush=True)
+        chaos.finish(records)
+    finally:
+        chaos.clear_away()
+    chaos.outcome.seconds = round(time.monotonic() - began, 1)
+    return chaos.outcome
+
+
+def table(outcome: Outcome) -> str:
+    """Write an outcome for people."""
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(outcome.kills.items()))
+    rows = [
+        ("seed", outcome.seed),
+        ("kills", f"{outcome.kills.total()} ({kinds}), {outcome.early} of them while starting"),
+        ("starts again", f"{outcome.restarts} of the driver, {outcome.revived} of one operator"),
+        ("drivers that gave up", outcome.gave_up),
+        (
+            "batches run again",
+            f"{outcome.again}, {outcome.recorded} of them had a record already",
+        ),
+        (
+            "waits for the lock",
+            f"{outcome.lock_waits}, the longest {outcome.longest_lock_wait_s:.1f} s",
+        ),
+        ("records produced", outcome.produced),
+        ("rows compared", sum(outcome.rows.values())),
+        ("seconds", outcome.seconds),
+        ("verdict", outcome.verdict),
+    ]
+    lines = [f"{name:<22}{value}" for name, value in rows]
+    return "\n".join([*lines, *(f"  {problem}" for problem in outcome.wrong)])
+
+
+def main() -> int:
+    """Wreak as the command line asks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
+    parser.add_argument("--records", type=int, default=2000, help="produce at least so many")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    seed = random.randrange(10**6) if args.seed is None else args.seed
+    directory = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
+    print(f"seed {seed}, {directory}", file=sys.stderr, flush=True)
+    outcome = wreak(directory, kills=args.kills, seed=seed, records=args.records, show=True)
+    if outcome.wrong:
+        print(f"kept: {directory}", file=sys.stderr)
+    else:
+        shutil.rmtree(directory)
+    told = {**asdict(outcome), "verdict": outcome.verdict}
+    print(json.dumps(told) if args.json else table(outcome))
+    return 1 if outcome.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

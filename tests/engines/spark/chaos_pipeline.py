@@ -1,0 +1,80 @@
+"""A pipeline with everything that a kill could break: a chain, a split, a union, a side output.
+
+numbers -> scale -> scaled -> odd   -> odds --------------------+
+             |             -> burst -> parts -> label -> labelled -> gather -> everything
+             +-> scale-errors
+"""
+
+import time
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
+
+from penstock.pipelines.pipeline import Pipeline
+
+MOST = 6
+#: Seconds that a row takes: long enough for kills to come in the middle of a batch.
+ROW_S = 0.002
+ROWS = "id long, part int, value long, label string"
+
+
+def chaos_pipeline() -> Pipeline:
+    """Declare it; all topics let go what was read."""
+    pipeline = Pipeline("chaos")
+    pipeline.topic("numbers", "id long, text string")
+    pipeline.topic("scaled", "id long, value long")
+    pipeline.topic("odds", ROWS)
+    pipeline.topic("parts", "id long, part int, value long")
+    pipeline.topic("labelled", ROWS)
+    pipeline.topic("everything", ROWS)
+
+    @pipeline.produces("numbers", arrivals="deterministic")
+    def numbers(first_id: int, due: pa.Array) -> pa.Table:
+        ids = range(first_id, first_id + len(due))
+        return pa.table({"id": ids, "text": [f"n{i % 13}" for i in ids]})
+
+    @pipeline.batches("numbers", "scaled", max_replicas=MOST, on_error="dead-letter", chunk_rows=20)
+    def scale(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        for number in batch["id"].to_pylist():
+            if number % 97 == 96:
+                raise ValueError(f"cannot scale {number}")
+        time.sleep(batch.num_rows * ROW_S)
+        return {"id": batch["id"], "value": pc.add(pc.multiply(batch["id"], 7), 3)}
+
+    @pipeline.batches("scaled", "odds", max_replicas=MOST, grouping="key:id")
+    def odd(batch: pa.RecordBatch) -> dict[str, list[object]]:
+        time.sleep(batch.num_rows * ROW_S)
+        rows = [row for row in batch.to_pylist() if row["value"] % 2]
+        return {
+            "id": [row["id"] for row in rows],
+            "part": [-1] * len(rows),
+            "value": [row["value"] for row in rows],
+            "label": ["odd"] * len(rows),
+        }
+
+    @pipeline.batches("scaled", "parts", max_replicas=MOST, grouping="load")
+    def burst(batch: pa.RecordBatch) -> dict[str, list[int]]:
+        time.sleep(batch.num_rows * ROW_S)
+        rows = [(row, part) for row in batch.to_pylist() for part in range(row["id"] % 4)]
+        return {
+            "id": [row["id"] for row, _ in rows],
+            "part": [part for _, part in rows],
+            "value": [10 * row["value"] + part for row, part in rows],
+        }
+
+    @pipeline.operator("parts", "labelled", max_replicas=MOST)
+    def label(df: DataFrame) -> DataFrame:
+        text = F.concat(F.lit("part "), "part", F.lit(" of "), (F.col("id") % 4).cast("string"))
+        return df.withColumn("value", F.col("value") - 1).withColumn("label", text)
+
+    @pipeline.batches(["odds", "labelled"], "everything", max_replicas=MOST)
+    def gather(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        time.sleep(batch.num_rows * ROW_S / 4)
+        return {
+            **{name: batch[name] for name in batch.schema.names},
+            "value": pc.negate(batch["value"]),
+        }
+
+    return pipeline

@@ -1,0 +1,165 @@
+"""The driver that faults happen to: runs a pipeline in a run directory, again and again.
+
+Tells its parent on standard output, one JSON object a line, how far it is. Replicas change at
+random. When the file `finish` is there it stops producing, lets everything be processed, and
+leaves with 0. It leaves with 3 if an operator failed and with 4 if the JVM is gone; the next
+start goes on where this one was.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from tests.engines.spark.chaos_pipeline import chaos_pipeline
+from tests.engines.spark.resuming import pending
+from tests.engines.spark.soak_pipeline import soak_pipeline
+
+from penstock.core.histogram import Histogram
+from penstock.engines.port import Plan
+from penstock.engines.spark.engine import Pace, SparkEngine
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.session import end_session, kill_session, start_session
+from penstock.errors import LockedError
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.lock import Lock
+from penstock.topics.producer import Producer
+from penstock.topics.topic import Topic
+from penstock.topics.writer import TopicWriter
+from penstock.workloads.workload import Workload
+
+PIPELINES: dict[str, Callable[[], Pipeline]] = {"chaos": chaos_pipeline, "soak": soak_pipeline}
+PACES = {"chaos": Pace(batch_s=0.4, gap_s=0.1), "soak": Pace(batch_s=0.5, gap_s=0.3)}
+FAILED, NO_JVM = 3, 4
+#: How long the lock of the run directory is waited for: a JVM outlives its driver for a moment.
+PATIENCE_S = 30.0
+SLOTS = 40
+
+
+def tell(state: str, **numbers: object) -> None:
+    """Tell the parent."""
+    print(json.dumps({"state": state, **numbers}), flush=True)
+
+
+def locked(path: Path) -> Lock:
+    """Take the lock of a run directory, waiting for whoever is about to leave it."""
+    lock, began = Lock(path), time.monotonic()
+    while True:
+        try:
+            lock.acquire()
+        except LockedError:
+            if time.monotonic() > began + PATIENCE_S:
+                raise
+            time.sleep(0.1)
+        else:
+            tell("locked", waited_s=round(time.monotonic() - began, 3))
+            return lock
+
+
+class Feeder:
+    """Produces the one source topic in a thread of its own until it is told to stop."""
+
+    def __init__(self, pipeline: Pipeline, places: Places, rate: float) -> None:
+        (self._feed,) = pipeline.feeds.values()
+        self._topic = Topic.open(places.topic(self._feed.topic))
+        self._load = Workload.of_steps([rate], step_s=1e6)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with TopicWriter(self._topic, "feed") as writer:
+            Producer(writer, self._feed.make, self._load).run(stop=self._stop)
+
+    def stop(self) -> int:
+        """Stop and return how many rows there are."""
+        self._stop.set()
+        self._thread.join()
+        return self._topic.refresh()
+
+
+def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
+    """Run it until the parent wants it finished, or until something breaks."""
+    places = Places(args.run)
+    lock = locked(args.run / "lock")
+    tell("resuming", **pending(places, pipeline))
+    spark = start_session("faults", SLOTS, places.log, lock=lock.fileno())
+    tell("session")
+    engine = SparkEngine(spark, pipeline, places, pace=PACES[args.pipeline])
+    engine.start()
+    feeder = Feeder(pipeline, places, args.rate)
+    tell("running")
+    produced = _until_finished(engine, feeder, args)
+    if engine.failed:
+        tell("failed", operators=dict(engine.failed))
+        kill_session()
+        return FAILED
+    engine.stop()
+    end_session(spark)
+    tell("finished", produced=produced)
+    return 0
+
+
+def _until_finished(engine: SparkEngine, feeder: Feeder, args: argparse.Namespace) -> int | None:
+    """Change replicas at random and report; return the rows produced, None if it failed."""
+    rng = random.Random(args.seed)
+    produced, told_at = None, time.monotonic()
+    latency = Histogram()
+    while not engine.failed:
+        engine.advance(args.change_s)
+        status = engine.status()
+        for seen in status.latency.values():
+            latency.merge(seen)
+        for event in status.events:
+            if event.kind == "revived":
+                tell("revived", operator=event.operator, **event.numbers)
+        if time.monotonic() >= told_at + args.tell_s:
+            told_at = time.monotonic()
+            tell("going", **_latency(latency))
+            latency = Histogram()
+        if produced is None and (args.run / "finish").exists():
+            produced = feeder.stop()
+        if produced is not None and engine.is_drained:
+            return produced
+        operators = engine.pipeline.operators.values()
+        engine.apply(
+            Plan(replicas={op.name: rng.randint(1, op.options.max_replicas) for op in operators})
+        )
+    return None
+
+
+def _latency(seen: Histogram) -> dict[str, float | None]:
+    return {
+        f"p{percent}_s": round(seen.percentile(percent), 3) if seen.count else None
+        for percent in (50, 95)
+    }
+
+
+def main() -> int:
+    """Drive what the parent names."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--pipeline", choices=PIPELINES, default="chaos")
+    parser.add_argument("--rate", type=float, default=100.0)
+    parser.add_argument("--change-s", type=float, default=1.0)
+    parser.add_argument("--tell-s", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    tell("started", pid=os.getpid())
+    try:
+        return drive(PIPELINES[args.pipeline](), args)
+    except (Py4JError, PySparkException, ConnectionError) as error:
+        tell("no-jvm", error=repr(error)[:500])
+        kill_session()
+        return NO_JVM
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What every topic of the chaos pipeline must hold, said again in SQL and computed by DuckDB."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+#: By topic, from the view `ids` of the numbers that were produced, 0 to n - 1.
+EXPECTED = {
+    "numbers": "SELECT id, 'n' || (id % 13) AS text FROM ids",
+    "scale-errors": """
+        SELECT 'numbers' AS topic, id AS "offset", 'ValueError: cannot scale ' || id AS error,
+               '{"id": ' || id || ', "text": "n' || (id % 13) || '"}' AS row
+        FROM ids WHERE id % 97 = 96""",
+    "scaled": "SELECT id, 7 * id + 3 AS value FROM ids WHERE id % 97 <> 96",
+    # 7 n + 3 is odd where n is even
+    "odds": """
+        SELECT id, -1 AS part, 7 * id + 3 AS value, 'odd' AS label
+        FROM ids WHERE id % 97 <> 96 AND id % 2 = 0""",
+    "parts": """
+        SELECT id, part, 70 * id + 30 + part AS value
+        FROM ids, (VALUES (0), (1), (2)) AS t(part) WHERE id % 97 <> 96 AND part < id % 4""",
+    "labelled": """
+        SELECT id, part, 70 * id + 29 + part AS value,
+               'part ' || part || ' of ' || (id % 4) AS label
+        FROM ids, (VALUES (0), (1), (2)) AS t(part) WHERE id % 97 <> 96 AND part < id % 4""",
+    "everything": """
+        SELECT id, -1 AS part, -(7 * id + 3) AS value, 'odd' AS label
+        FROM ids WHERE id % 97 <> 96 AND id % 2 = 0
+        UNION ALL
+        SELECT id, part, -(70 * id + 29 + part), 'part ' || part || ' of ' || (id % 4)
+        FROM ids, (VALUES (0), (1), (2)) AS t(part) WHERE id % 97 <> 96 AND part < id % 4""",
+}
+#: Rows shown of each difference.
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Rows that a topic should hold and does not, or holds too often, or should not."""
+
+    topic: str
+    lost: int
+    doubled: int
+    first_lost: list[tuple[object, ...]]
+    first_doubled: list[tuple[object, ...]]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.topic}: {self.lost} rows lost {self.first_lost}, "
+            f"{self.doubled} too many {self.first_doubled}"
+        )
+
+
+def differences(found: Mapping[str, pa.Table], produced: int) -> list[Difference]:
+    """Compare every topic as a multiset of rows with what so many numbers make of it."""
+    with duckdb.connect() as database:
+        database.execute(f"CREATE VIEW ids AS SELECT range AS id FROM range({produced})")
+        each = [_difference(database, topic, found[topic]) for topic in EXPECTED]
+    return [difference for difference in each if difference.lost or difference.doubled]
+
+
+def _difference(database: duckdb.DuckDBPyConnection, topic: str, found: pa.Table) -> Difference:
+    database.register("found", found)
+    expected, seen = f"({EXPECTED[topic]})", "(SELECT * FROM found)"
+    lost, first_lost = _minus(database, expected, seen)
+    doubled, first_doubled = _minus(database, seen, expected)
+    database.unregister("found")
+    return Difference(
+        topic=topic, lost=lost, doubled=doubled, first_lost=first_lost, first_doubled=first_doubled
+    )
+
+
+def _minus(
+    database: duckdb.DuckDBPyConnection, left: str, right: str
+) -> tuple[int, list[tuple[object, ...]]]:
+    """Rows of one that the other has not, each as often as it has them more."""
+    database.execute(f"CREATE OR REPLACE TEMP TABLE rest AS {left} EXCEPT ALL {right}")
+    (count,) = database.execute("SELECT count(*) FROM rest").fetchall()[0]
+    return count, database.execute(f"SELECT * FROM rest ORDER BY ALL LIMIT {SHOWN}").fetchall()

@@ -1,0 +1,108 @@
+"""Figures that only a real engine gives, from ticks that were made up."""
+
+from typing import Any
+
+import pytest
+from tests.builders import op, snap
+
+from penstock.control.loop import Tick
+from penstock.engines.port import Event, Status
+from penstock.lab.counting import Counts, LastTopic
+from penstock.lab.outcome import Outcome, records
+
+
+def tick(at: float, *events: Event, offered: float = 8.0, service_s: float = 0.5) -> Tick:
+    first = op("resize", 1, input_rate=offered, service_time_s=0.01, extra={"floor_s": 0.2})
+    second = op(
+        "recognise",
+        4,
+        upstream=("resize",),
+        input_rate=offered / 2,
+        service_time_s=service_s,
+        extra={"floor_s": 0.3},
+    )
+    return Tick(
+        at=at,
+        status=Status(
+            at=at,
+            requested={"resize": 1, "recognise": 4},
+            running={"resize": 1, "recognise": 4},
+            replica_s={"resize": at, "recognise": 4 * at},
+            events=events,
+        ),
+        snapshot=snap(first, second, at=at, offered=offered),
+    )
+
+
+def ran(after_s: float, batches: int) -> Event:
+    numbers = {"replicas": 3, "after_s": after_s, "batches": batches}
+    return Event(at=1.0, kind="running", operator="recognise", numbers=numbers)
+
+
+def result(*ticks: Tick, peak: float | None = None) -> dict[str, Any]:
+    outcome = Outcome(objective_s=5.0)
+    for one in ticks:
+        outcome.add(one)
+    return outcome.result(peak)
+
+
+def test_the_peak_takes_what_the_measured_service_times_say() -> None:
+    # half of what is offered gets to recognise: 20 x 0.5 x 0.5 s = 5 replicas at the peak
+    got = result(tick(2), tick(4, service_s=0.5), tick(6, service_s=9.0), peak=20.0)
+    assert got["static_peak"] == {
+        "peak_rate": 20.0,
+        "replicas": 6,
+        "operators": {"resize": 1, "recognise": 5},
+    }
+
+
+def test_without_a_workload_the_peak_is_the_highest_rate_seen() -> None:
+    assert result(tick(2), tick(4, offered=30.0))["static_peak"]["peak_rate"] == 30.0
+
+
+def test_how_long_changes_took() -> None:
+    got = result(tick(2, ran(1.0, 1)), tick(4, ran(3.0, 2), ran(2.0, 5)))
+    assert got["change_s"] == {"median": 2.0, "max": 3.0}
+    assert got["change_batches"] == {"median": 2, "max": 5}
+    assert result(tick(2))["change_s"] == {"median": None, "max": None}
+
+
+def test_the_floor_adds_up_along_a_path() -> None:
+    assert result(tick(2))["floor_s"] == pytest.approx(0.5)
+
+
+def test_scores_are_among_the_figures() -> None:
+    got = result(tick(2), tick(4))
+    assert got["seconds"] == 4
+    assert got["replicas"] == {"avg": 5.0, "max": 5}
+
+
+@pytest.mark.parametrize(
+    ("missing", "dropped", "aside", "drained", "leave_out", "lost"),
+    [
+        pytest.param(0, 0, 0, True, [], 0, id="all there"),
+        pytest.param(3, 0, 0, True, [], 3, id="some are lost"),
+        pytest.param(3, 2, 0, True, [], 1, id="of which some were dropped on purpose"),
+        pytest.param(3, 0, 3, True, [], 0, id="or put aside"),
+        pytest.param(3, 0, 0, True, ["filter"], None, id="or left out: nobody can know"),
+        pytest.param(0, 0, 0, True, ["filter"], 0, id="a filter that let everything pass"),
+        pytest.param(3, 0, 0, False, [], None, id="or are still on their way"),
+        pytest.param(None, 0, 0, True, [], None, id="no numbers to follow"),
+    ],
+)
+def test_what_is_lost_and_what_only_may_be(
+    missing: int | None,
+    dropped: int,
+    aside: int,
+    drained: bool,
+    leave_out: list[str],
+    lost: int | None,
+) -> None:
+    counts = Counts(
+        offered=10,
+        topics=(LastTopic(topic="b", rows=7),),
+        complete=None if missing is None else 10 - missing,
+        put_aside=aside,
+    )
+    got = records(counts, dropped, is_drained=drained, leave_out=leave_out)
+    assert got["lost"] == lost
