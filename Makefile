@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test lint unit slow format bench chaos soak reproduce lock clean
+.PHONY: help setup demo test lint unit slow spark format bench chaos soak reproduce lock clean
 
 help:            ## list these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ \t/' | expand -t 14
@@ -18,8 +18,8 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-demo: setup      ## a pipeline under a wave of load, simulated, decided and explained
-	@$(BIN)/python examples/demo.py
+demo: setup      ## pictures through a pipeline on Spark that grows and shrinks with its load
+	@$(BIN)/penstock run images --policy queueing --workload pulsar --speed-up 20
 
 lint: setup      ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .
@@ -30,19 +30,22 @@ lint: setup      ## ruff, mypy --strict, import-linter
 unit: setup      ## unit tests and doctests, below half a minute; core's with coverage
 	@$(BIN)/pytest tests/core src/penstock/core --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=95 --skip-covered
-	@$(BIN)/pytest -n auto -m "not slow" --ignore=tests/core --ignore=src/penstock/core
+	@$(BIN)/pytest -n auto -m "not slow and not spark" --ignore=tests/core --ignore=src/penstock/core
 
 slow: setup      ## theory, hindsight, engine contracts, drawings, README examples
-	@$(BIN)/pytest -n auto -m slow tests
+	@$(BIN)/pytest -n auto -m "slow and not spark" tests
 
-test: lint unit slow ## everything that CI runs
+spark: setup     ## real Spark: engine contract, operators, kills, whole runs; some minutes
+	@$(BIN)/pytest -n 0 -m spark tests
+
+test: lint unit slow spark ## everything that CI runs
 
 format: setup    ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup     ## every benchmark; each prints one table of ratios
-	@for bench in benchmarks/*.py; do $(BIN)/python $$bench || exit 1; done
+bench: setup     ## every benchmark, side by side on this machine -> docs/benchmarks.md
+	@$(BIN)/python scripts/bench.py docs/benchmarks.md
 
 chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; 20 minutes
 	@$(BIN)/python -m tests.engines.spark.chaos --kills 100 $(if $(SEED),--seed $(SEED))

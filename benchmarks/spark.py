@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -280,7 +281,7 @@ def gaps(records: list[BatchRecord]) -> tuple[list[float], float]:
     """Gaps between commits on both sides of a change, and the median of all others."""
     steady = records[3:]  # the first ones are small: nothing had been measured
     around, others = [], []
-    for before, here in zip(steady, steady[1:], strict=False):
+    for before, here in pairwise(steady):
         gap = here.committed_at - before.committed_at
         (around if before.replicas != here.replicas else others).append(gap)
     return around, statistics.median(others)
