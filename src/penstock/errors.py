@@ -3,6 +3,7 @@
 PenstockError
 ├── InputError       what the user gave is wrong, and the user can mend it (exit code 2)
 ├── NotReadyError    the engine has no measures yet; the loop skips this tick
+├── AnswerError      a policy answered nonsense; the loop journals it and changes nothing
 ├── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
 └── TopicError       a topic cannot be read or written (exit code 1)
     ├── TruncatedError   rows that retention has removed were asked for
@@ -50,6 +51,17 @@ class InputError(PenstockError):
 
 class NotReadyError(PenstockError):
     """No measures yet, or the pipeline is restarting."""
+
+
+class AnswerError(PenstockError):
+    """A policy answered what no pipeline can have."""
+
+    def __init__(self, policy: str, problem: str) -> None:
+        super().__init__(policy, problem)
+        self.policy, self.problem = policy, problem
+
+    def __str__(self) -> str:
+        return f"{self.policy} answered nonsense: {self.problem}"
 
 
 class RescaleError(PenstockError):

@@ -92,6 +92,8 @@ def _facts(result: Mapping[str, Any]) -> list[str]:
 def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     offered = result["offered_records"]
     yield "changes", f"{result['rescales']} of {result['rescales_possible']} possible"
+    if unanswered := result.get("unanswered_ticks"):
+        yield "unanswered", f"{unanswered} decisions: the policy failed, see penstock explain"
     if result["pause_s"]:
         yield "standing still", f"{pretty(result['pause_s'])} s"
     yield "offered", f"{pretty(offered)} records"

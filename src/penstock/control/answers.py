@@ -9,18 +9,7 @@ from typing import Any
 
 from penstock.core.decision import Decision, Move, Placement, Target
 from penstock.core.snapshot import Snapshot
-from penstock.errors import PenstockError, nearest
-
-
-class AnswerError(PenstockError):
-    """A policy answered what no pipeline can have."""
-
-    def __init__(self, policy: str, problem: str) -> None:
-        super().__init__(policy, problem)
-        self.policy, self.problem = policy, problem
-
-    def __str__(self) -> str:
-        return f"{self.policy} answered nonsense: {self.problem}"
+from penstock.errors import AnswerError, nearest
 
 
 def check_answer(answer: object, snapshot: Snapshot, policy: str) -> Decision:
@@ -28,7 +17,7 @@ def check_answer(answer: object, snapshot: Snapshot, policy: str) -> Decision:
 
     >>> check_answer(3, Snapshot(at=15.0), "mine")
     Traceback (most recent call last):
-    penstock.control.answers.AnswerError: mine answered nonsense: an int, not a Decision
+    penstock.errors.AnswerError: mine answered nonsense: an int, not a Decision
     """
     if not isinstance(answer, Decision):
         raise AnswerError(policy, f"{_kind(answer)}, not a Decision")

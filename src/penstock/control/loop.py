@@ -8,7 +8,6 @@ wrong ends the loop: the tick says what it was, nothing changes, and the next ti
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.control.answers import AnswerError
 from penstock.control.clock import Clock, missed_between, next_due
 from penstock.control.decider import Decider
 from penstock.control.execution import Execution, Patience
@@ -18,7 +17,7 @@ from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Engine, Event, Status
-from penstock.errors import InputError, NotReadyError
+from penstock.errors import AnswerError, InputError, NotReadyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ from penstock.topics.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
 PIPELINES: dict[str, Callable[[], Pipeline]] = {"chaos": chaos_pipeline, "soak": soak_pipeline}
-PACES = {"chaos": Pace(batch_s=0.4, gap_s=0.1), "soak": Pace(batch_s=0.5, gap_s=0.3)}
+PACES = {"chaos": Pace(batch_s=0.4, gap_s=0.3), "soak": Pace(batch_s=0.5, gap_s=0.3)}
 FAILED, NO_JVM = 3, 4
 #: How long the lock of the run directory is waited for: a JVM outlives its driver for a moment.
 PATIENCE_S = 30.0

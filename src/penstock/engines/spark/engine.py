@@ -1,5 +1,6 @@
 """The Spark engine behind the port: a pipeline that runs for real."""
 
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -19,7 +20,12 @@ from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
+from penstock.engines.spark.queries import (
+    is_beginning,
+    is_between_batches,
+    make_query,
+    make_topics,
+)
 from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
 from penstock.errors import NotReadyError
@@ -32,7 +38,10 @@ LOOK_S = 0.25
 #: A query that has had no batch after this long is not waited for.
 START_S = 120.0
 #: Times in a row, without a batch in between, that an operator is started again by itself.
-MOST_TRIES = 3
+MOST_TRIES = 5
+#: Queries that begin at once. Spark gives the process of a source ten seconds to start, which is
+#: not enough on a busy machine if all of them do so together.
+MOST_BEGINNING = max(1, (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +103,8 @@ class SparkEngine:
                 self._followed[name] = self._follow(operator)
         recover(self.pipeline, self.places)
         for name in reversed(self._writers):
+            while not self._may_begin():
+                time.sleep(0.05)
             self._start_query(name)
         self._wait_for_first_batches()
         self._began = self._looked = time.time()
@@ -104,6 +115,9 @@ class SparkEngine:
             self._followed[name].query = query
         else:
             self._others[name] = query
+
+    def _may_begin(self) -> bool:
+        return sum(map(is_beginning, self._queries().values())) < MOST_BEGINNING
 
     def _wait_for_first_batches(self) -> None:
         """Spark begins a new query with a batch, empty or not; with it everything is there."""
@@ -266,30 +280,37 @@ class SparkEngine:
         if error is None:
             return
         told = failures.hear(self.places, name)
-        if told is None and self._revive(name, error):
+        if told is None and self._may_be_revived(name):
+            if self._may_begin():  # or else at the next look
+                self._revive(name, error)
             return
         text = told.text(name) if told else _first_lines(error)
         self._failed[name] = text
         event = Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
         self._events.append(self._in_run_time(event))
 
-    def _revive(self, name: str, error: StreamingQueryException) -> bool:
+    def _may_be_revived(self, name: str) -> bool:
+        """Whether starting it again may help: if it did not fail as often on the same batch."""
+        return name in self._writers and self._tries_so_far(name) < MOST_TRIES
+
+    def _tries_so_far(self, name: str) -> int:
+        tries, batch = self._tries.get(name, (0, 0))
+        return tries if batch == self._next_batch(name) else 0
+
+    def _next_batch(self, name: str) -> int:
+        return self._followed[name].log.next if name in self._followed else 0
+
+    def _revive(self, name: str, error: StreamingQueryException) -> None:
         """Start an operator again that did not fail by its own function: a process of it died.
 
-        It goes on from its checkpoint. False if that did not help before.
+        It goes on from its checkpoint.
         """
-        one = self._followed.get(name)
-        batch = one.log.next if one else 0
-        tries, at = self._tries.get(name, (0, batch))
-        tries = tries + 1 if at == batch else 1
-        if tries > MOST_TRIES or name not in self._writers:
-            return False
-        self._tries[name] = (tries, batch)
+        tries = self._tries_so_far(name) + 1
+        self._tries[name] = (tries, self._next_batch(name))
         self._start_query(name)
         numbers = {"tries": tries, "error": str(error).splitlines()[0]}
         event = Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
         self._events.append(self._in_run_time(event))
-        return True
 
     def _in_run_time(self, event: Event) -> Event:
         at = round(max(0.0, self._before_s + event.at - self._began), 3)
