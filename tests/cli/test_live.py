@@ -33,7 +33,9 @@ def seen(queue: float = 0.0, running: int = 2, requested: int = 2, **extra: Any)
 
 
 def sight(snapshot: Snapshot | None = None, **fields: Any) -> Sight:
-    return Sight(**({"second": 30.0, "duration_s": 120.0, "snapshot": snapshot} | fields))
+    rate = 8.0 if snapshot else None
+    shown = {"second": 30.0, "duration_s": 120.0, "snapshot": snapshot, "offered_rate": rate}
+    return Sight(**(shown | fields))
 
 
 def tick(*changes: tuple[str, int, int], applied: bool = True, error: str = "") -> Tick:
@@ -126,7 +128,7 @@ def test_nothing_is_wider_or_higher_than_the_terminal(width: int, height: int) -
 
 
 def test_a_line_for_a_log() -> None:
-    line = plain_line(tick(("recognise", 2, 3)), seen(queue=12))
+    line = plain_line(tick(("recognise", 2, 3)), sight(seen(queue=12)))
     words = "0:42 offered 8.0/s resize 1 (queue 0) recognise 2->3 (queue 12)"
     assert " ".join(line.split()) == words
 

@@ -69,8 +69,9 @@ class Live:
         parts = [self._title]
         if self._sight is not None:
             parts.append(_progress(self._sight))
-        if self._snapshot is not None and self._snapshot.offered:
-            parts.append(f"{_rate(sum(self._snapshot.offered.values()))}/s offered")
+            if self._sight.offered_rate is not None:
+                parts.append(f"{_rate(self._sight.offered_rate)}/s offered")
+        if self._snapshot is not None:
             running = sum(op.parallelism for op in self._snapshot.operators.values())
             parts.append(f"{running} replicas")
         if self._objective_s is not None:
@@ -98,11 +99,12 @@ def _is_news(tick: Tick, operator: str) -> bool:
     return operator in tick.plan or "under way" not in tick.error
 
 
-def plain_line(tick: Tick, snapshot: Snapshot | None) -> str:
+def plain_line(tick: Tick, sight: Sight | None) -> str:
     """One tick in one line, for a log."""
     parts = [f"{duration(tick.at):>6}"]
-    if snapshot is not None:
-        parts.append(f"offered {_rate(sum(snapshot.offered.values()))}/s")
+    snapshot = tick.snapshot or (sight.snapshot if sight else None)
+    if sight is not None and sight.offered_rate is not None:
+        parts.append(f"offered {_rate(sight.offered_rate)}/s")
     for name, running in tick.status.running.items():
         requested = tick.status.requested.get(name, running)
         queue = snapshot.operators[name].queue if snapshot is not None else None

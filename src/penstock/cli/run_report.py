@@ -67,11 +67,11 @@ def _operators(result: Result) -> list[str]:
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    replicas, static = result["replicas"]["avg"], result["static_peak"]
+    static = result["static_peak"]
     if static["replicas"]:
-        saved = percent(1 - replicas / static["replicas"])
-        peak = f"a deployment for {pretty(round(static['peak_rate'], 3))} records/s at all times"
-        yield "replicas", f"{saved} fewer than {peak}"
+        share = percent(result["replicas"]["avg"] / static["replicas"])
+        peak = f"a deployment for the peak of {pretty(round(static['peak_rate'], 3))} records/s"
+        yield "replicas", f"{share} of what {peak} has at all times"
     latency = result["latency_s"]
     spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in ("p50", "p95", "p99"))
     floor = result["floor_s"]

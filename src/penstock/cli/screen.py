@@ -7,7 +7,6 @@ from typing import Self, TextIO
 
 from penstock.cli.live import Live, plain_line, told
 from penstock.control.loop import Tick
-from penstock.core.snapshot import Snapshot
 from penstock.lab.watching import Sight, Stop
 
 STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
@@ -26,7 +25,7 @@ class Screen:
         self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
         #: Lines of the last drawing, above which the cursor must go.
         self._drawn = 0
-        self._snapshot: Snapshot | None = None
+        self._sight: Sight | None = None
 
     # --- what a run tells
 
@@ -37,7 +36,7 @@ class Screen:
 
     def look(self, sight: Sight) -> None:
         """Draw what is seen now."""
-        self._snapshot = sight.snapshot or self._snapshot
+        self._sight = sight
         self._live.look(sight)
         if self.is_redrawn:
             self._draw()
@@ -48,7 +47,7 @@ class Screen:
         if self.is_redrawn:
             self._draw()
             return
-        lines = [plain_line(tick, tick.snapshot or self._snapshot), *told(tick)]
+        lines = [plain_line(tick, self._sight), *told(tick)]
         print("\n".join(lines), file=self._stream, flush=True)
 
     # --- drawing

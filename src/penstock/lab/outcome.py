@@ -23,8 +23,12 @@ from penstock.pipelines.pipeline import Pipeline
 class Outcome:
     """Adds up ticks, one after the other."""
 
-    def __init__(self, objective_s: float | None = None) -> None:
+    def __init__(
+        self, objective_s: float | None = None, readers: Sequence[Sequence[str]] = ()
+    ) -> None:
+        """`readers` are the operators that read the same topic at the beginning."""
         self._scores = Scores(objective_s)
+        self._readers = readers
         self._service_s: defaultdict[str, list[float]] = defaultdict(list)
         self._floor_s: defaultdict[str, list[float]] = defaultdict(list)
         #: Sums over ticks, to relate what an operator takes to what is offered.
@@ -49,7 +53,7 @@ class Outcome:
 
     def _measure(self, snapshot: Snapshot) -> None:
         self._graph = snapshot.topology
-        offered = sum(snapshot.offered.values())
+        offered = offered_rate(snapshot, self._readers)
         self._offered += offered
         self._peak = max(self._peak, offered)
         for name, op in snapshot.operators.items():
@@ -89,6 +93,18 @@ class Outcome:
             own = median(self._floor_s.get(name, [0.0]))
             until[name] = own + max((until[up] for up in graph.upstream[name]), default=0.0)
         return round(max(until.values()), 3)
+
+
+def offered_rate(snapshot: Snapshot, readers: Sequence[Sequence[str]]) -> float:
+    """Records/s that come in: what several operators read from one topic came in once.
+
+    >>> now = Snapshot(at=0.0, offered={"resize": 8.0, "thumbnail": 8.0, "count": 1.0})
+    >>> offered_rate(now, [("resize", "thumbnail")])
+    9.0
+    """
+    offered = dict(snapshot.offered)
+    together = sum(max(offered.pop(name, 0.0) for name in names) for names in readers)
+    return together + sum(offered.values())
 
 
 def records(

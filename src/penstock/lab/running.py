@@ -25,12 +25,13 @@ from penstock.engines.spark.places import Places
 from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm
 from penstock.errors import InputError
-from penstock.lab.counting import count_records
+from penstock.lab.counting import count_records, first_topics
 from penstock.lab.feeding import Feeding
 from penstock.lab.holding import check_description, forget_run, held, own_signals, spark_may_go
-from penstock.lab.outcome import Outcome, records, who_leaves_out
+from penstock.lab.outcome import Outcome, offered_rate, records, who_leaves_out
 from penstock.lab.spark_spec import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
+from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.lock import Lock
 
 #: Replicas that are kept ready at most.
@@ -66,7 +67,8 @@ class _Run:
     ) -> None:
         self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
         self._places = Places(directory.resolve())
-        self._outcome = Outcome(prepared.objective_s)
+        self._readers = readers_of(prepared.pipeline)
+        self._outcome = Outcome(prepared.objective_s, self._readers)
         self._decider = prepared.decider()
         #: What the last tick before a resumption told.
         self._before: Tick | None = None
@@ -135,6 +137,7 @@ class _Run:
                     second=second,
                     duration_s=prepared.duration_s,
                     snapshot=snapshot,
+                    offered_rate=offered_rate(snapshot, self._readers) if snapshot else None,
                     is_draining=ending.is_draining,
                 )
             )
@@ -188,6 +191,15 @@ class _Run:
         if self._stop.is_asked:
             return "stopped"
         return "finished" if ending.is_drained or self._prepared.load is None else "cut"
+
+
+def readers_of(pipeline: Pipeline) -> list[tuple[str, ...]]:
+    """For each topic that records come into, the operators that read it."""
+    operators = pipeline.operators.values()
+    found = [
+        tuple(o.name for o in operators if topic in o.reads) for topic in first_topics(pipeline)
+    ]
+    return [names for names in found if names]
 
 
 def _going_on(tick: Tick, before: Tick | None) -> Tick:

@@ -29,6 +29,8 @@ class Sight:
     second: float
     duration_s: float
     snapshot: Snapshot | None = None
+    #: Records/s that come into the pipeline.
+    offered_rate: float | None = None
     #: The workload is over, and what waits is worked off.
     is_draining: bool = False
 

@@ -26,15 +26,17 @@ from tests.engines.spark.audit import Auditor
 from tests.engines.spark.chaos_pipeline import chaos_pipeline
 from tests.engines.spark.child import Child
 from tests.engines.spark.oracle import differences
-from tests.engines.spark.processes import Process, marked
+from tests.engines.spark.processes import Process, is_at_work, marked
 
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_topics
 
 #: Whose turn it is, over and over. What comes right after a restart may come while it starts.
-TURNS = ("driver", "jvm", "worker", "source", "jvm", "driver", "worker", "daemon", "worker")
+TURNS = ("driver", "jvm", "worker", "source", "jvm", "driver", "committer", "daemon", "committer")
 #: The share of kills after a restart that come while it starts.
 EARLY = 0.5
+#: The share of other kills that come while a batch is being committed, if one is so soon.
+IN_A_COMMIT, SOON_S = 0.5, 3.0
 #: A kill comes so many seconds after the driver reported that it is running.
 SOONEST_S, LATEST_S = 0.3, 6.0
 #: No more than this is waited for anything; the machine may be slow.
@@ -112,10 +114,12 @@ class Chaos:
             seen.lock_waits += message["waited_s"] > 0.1
             seen.longest_lock_wait_s = max(seen.longest_lock_wait_s, message["waited_s"])
         for message in child.all_told("resuming"):
+            seen.wrong += message["broken"]
+        revived = child.all_told("revived")
+        seen.revived += len(revived)
+        for message in [*child.all_told("begins"), *revived]:
             seen.again += message["again"]
             seen.recorded += message["recorded"]
-            seen.wrong += message["broken"]
-        seen.revived += len(child.all_told("revived"))
 
     def _running(self) -> None:
         """Wait until a driver runs, starting others in place of those that leave."""
@@ -140,6 +144,8 @@ class Chaos:
         else:
             self._running()
             time.sleep(self._rng.uniform(SOONEST_S, LATEST_S))
+            if self._rng.random() < IN_A_COMMIT:
+                self._wait_for_a_commit()
         victim = self._victim(turn)
         if victim is None:  # the driver left by itself meanwhile
             self._running()
@@ -158,6 +164,12 @@ class Chaos:
                 return self._choose(found)
             time.sleep(0.02)
         return None
+
+    def _wait_for_a_commit(self) -> None:
+        committers = [process.pid for process in self._child.processes("committer")]
+        deadline = time.monotonic() + SOON_S
+        while not any(map(is_at_work, committers)) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def _choose(self, found: Sequence[Process]) -> int:
         """Prefer who is at work: most workers sleep most of the time."""

@@ -36,9 +36,8 @@ class Child:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("{"):
-                self.told.append(json.loads(line))
+        with self._process.stdout as lines:
+            self.told += (json.loads(line) for line in lines if line.startswith("{"))
 
     @property
     def code(self) -> int | None:

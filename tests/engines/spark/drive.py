@@ -19,7 +19,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from tests.engines.spark.chaos_pipeline import chaos_pipeline
-from tests.engines.spark.resuming import pending
+from tests.engines.spark.resuming import broken_rules, run_again
 from tests.engines.spark.soak_pipeline import soak_pipeline
 
 from penstock.core.histogram import Histogram
@@ -89,7 +89,9 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     """Run it until the parent wants it finished, or until something breaks."""
     places = Places(args.run)
     lock = locked(args.run / "lock")
-    tell("resuming", **pending(places, pipeline))
+    for name in pipeline.operators:
+        tell("begins", operator=name, **run_again(places, name))
+    tell("resuming", broken=broken_rules(places, pipeline))
     spark = start_session("faults", SLOTS, places.log, lock=lock.fileno())
     tell("session")
     engine = SparkEngine(spark, pipeline, places, pace=PACES[args.pipeline])
@@ -119,7 +121,8 @@ def _until_finished(engine: SparkEngine, feeder: Feeder, args: argparse.Namespac
             latency.merge(seen)
         for event in status.events:
             if event.kind == "revived":
-                tell("revived", operator=event.operator, **event.numbers)
+                again = run_again(engine.places, event.operator)
+                tell("revived", operator=event.operator, **again, **event.numbers)
         if time.monotonic() >= told_at + args.tell_s:
             told_at = time.monotonic()
             tell("going", **_latency(latency))

@@ -20,7 +20,8 @@ class Process:
     parent: int
     #: R, S, D, ...; see proc(5).
     state: str
-    #: driver, jvm, daemon (forks workers), worker, source (one a query), other.
+    #: driver, jvm, daemon (forks workers), worker, committer (a worker that publishes batches),
+    #: source (one a query), other.
     kind: str
     words: tuple[str, ...]
 
@@ -39,6 +40,11 @@ class Process:
             return len(list((_PROC / str(self.pid) / "fd").iterdir()))
         except OSError:
             return 0
+
+
+def is_at_work(pid: int) -> bool:
+    """Whether a process computes or waits for the disk just now."""
+    return _stat(pid)[1] in ("R", "D")
 
 
 def marked(mark: str) -> list[Process]:
@@ -71,7 +77,8 @@ def _kind(words: tuple[str, ...], is_child_of_jvm: bool) -> str:
     if "tests.engines.spark.drive" in line:
         return "driver"
     if "penstock.engines.spark.daemon" in line or "pyspark.daemon" in line:
-        return "daemon" if is_child_of_jvm else "worker"
+        is_committer = "python_streaming_sink_runner" in line
+        return "daemon" if is_child_of_jvm else "committer" if is_committer else "worker"
     return "source" if "python_streaming_source_runner" in line else "other"
 
 

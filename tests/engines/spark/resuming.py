@@ -9,28 +9,34 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.readers import positions
 
 
-def pending(places: Places, pipeline: Pipeline) -> dict[str, object]:
-    """Return how many batches will be run again, and rules that the directory breaks.
+def run_again(places: Places, operator: str) -> dict[str, int]:
+    """Tell whether Spark has begun a batch that it has not committed, and so will run again.
 
-    `again`: batches that Spark began and did not commit; `recorded`: those of them whose record
-    was there already. A reader must never be ahead of what Spark has committed: retention
-    would take rows away that a batch that is run again needs.
+    `again`: there is one; `recorded`: its record is there already.
     """
-    again, recorded, broken = 0, 0, []
+    checkpoint = places.checkpoint(operator)
+    begun, done = _last(checkpoint / "offsets"), _last(checkpoint / "commits")
+    if begun is None or begun == done:
+        return {"again": 0, "recorded": 0}
+    record = BatchLog(places.batches(operator)).get(begun)
+    return {"again": 1, "recorded": int(record is not None)}
+
+
+def broken_rules(places: Places, pipeline: Pipeline) -> list[str]:
+    """Find readers that are ahead of what Spark has committed.
+
+    Retention would take rows away that a batch that is run again needs.
+    """
+    broken = []
     for name, operator in pipeline.operators.items():
         checkpoint = places.checkpoint(name)
-        begun, done = _last(checkpoint / "offsets"), _last(checkpoint / "commits")
-        if begun is None:
-            continue
-        if done != begun:
-            again += 1
-            recorded += BatchLog(places.batches(name)).get(begun) is not None
+        done = _last(checkpoint / "commits")
         committed = _ends(checkpoint / "offsets" / str(done)) if done is not None else {}
         for topic in operator.reads:
             read = positions(places.topic(topic)).get(name, 0)
             if read > committed.get(topic, 0):
                 broken.append(f"{name} gave up {topic} before {read}, committed: {committed}")
-    return {"again": again, "recorded": recorded, "broken": broken}
+    return broken
 
 
 def _last(log: Path) -> int | None:

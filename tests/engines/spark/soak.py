@@ -97,7 +97,7 @@ def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
         driver_mb=memory["driver"],
         jvm_mb=memory["jvm"],
         workers_mb=memory["workers"],
-        workers=sum(process.kind in ("worker", "source", "daemon") for process in processes),
+        workers=sum(process.kind not in ("driver", "jvm") for process in processes),
         driver_descriptors=descriptors["driver"],
         jvm_descriptors=descriptors["jvm"],
         p50_s=told[-1]["p50_s"] if told else None,

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.engines.spark.chaos import table, wreak
 
+from penstock.engines.spark import failures
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, TaskInput, save_plan
@@ -28,7 +29,7 @@ SEED = 20_160_112
 
 @pytest.mark.spark
 def test_no_kill_loses_or_doubles_a_row(tmp_path: Path) -> None:
-    turns = ("worker", "source", "driver", "jvm", "worker", "daemon", "worker")
+    turns = ("worker", "source", "driver", "committer", "jvm", "daemon", "worker")
     outcome = wreak(tmp_path, kills=len(turns), seed=SEED, records=500, turns=turns)
     print(table(outcome))
     assert outcome.wrong == []
@@ -187,6 +188,14 @@ def test_a_commit_that_is_asked_twice_keeps_its_rows(one: Operator) -> None:
     one.sink.commit(messages, 0)
     one.sink.commit(messages, 0)
     assert one.ids()["b"] == [1, 2]
+
+
+def test_a_failure_that_another_try_mended_is_forgotten(one: Operator) -> None:
+    failure = failures.Failure(topic="a", first=0, end=1, trace="ValueError: no")
+    failures.tell(one.places, "copy", failure)
+    assert failures.hear(one.places, "copy") == failure
+    one.sink.commit(one.attempt([1]), 0)
+    assert failures.hear(one.places, "copy") is None
 
 
 def test_rows_wait_for_readers_that_have_not_begun(one: Operator) -> None:

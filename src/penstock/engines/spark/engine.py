@@ -1,6 +1,5 @@
 """The Spark engine behind the port: a pipeline that runs for real."""
 
-import os
 import threading
 import time
 from collections.abc import Mapping
@@ -9,7 +8,6 @@ from dataclasses import dataclass
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
@@ -20,14 +18,10 @@ from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import (
-    is_beginning,
-    is_between_batches,
-    make_query,
-    make_topics,
-)
+from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
 from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
+from penstock.engines.spark.starting import Starter
 from penstock.errors import NotReadyError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -37,11 +31,6 @@ from penstock.topics.topic import Topic
 LOOK_S = 0.25
 #: A query that has had no batch after this long is not waited for.
 START_S = 120.0
-#: Times in a row, without a batch in between, that an operator is started again by itself.
-MOST_TRIES = 5
-#: Queries that begin at once. Spark gives the process of a source ten seconds to start, which is
-#: not enough on a busy machine if all of them do so together.
-MOST_BEGINNING = max(1, (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +61,8 @@ class SparkEngine:
         self._initial = initial or {}
         self.topology = pipeline.check()
         self._followed: dict[str, Followed] = {}
-        #: Ingest and egress: queries whose parallelism is Spark's own.
-        self._others: dict[str, StreamingQuery] = {}
         self._failed: dict[str, str] = {}
-        self._writers: dict[str, DataStreamWriter] = {}
-        #: How often each operator was started again, and the batch that it was at.
-        self._tries: dict[str, tuple[int, int]] = {}
+        self._starter = Starter()
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
@@ -98,26 +83,13 @@ class SparkEngine:
             duty = self._duty(operator)
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
             writer = make_query(self._spark, self.pipeline, operator, self.places, duty)
-            self._writers[name] = writer
+            self._starter.add(name, writer)
             if operator.kind in ("frame", "batch"):
                 self._followed[name] = self._follow(operator)
         recover(self.pipeline, self.places)
-        for name in reversed(self._writers):
-            while not self._may_begin():
-                time.sleep(0.05)
-            self._start_query(name)
+        self._starter.start()
         self._wait_for_first_batches()
         self._began = self._looked = time.time()
-
-    def _start_query(self, name: str) -> None:
-        query = self._writers[name].start()
-        if name in self._followed:
-            self._followed[name].query = query
-        else:
-            self._others[name] = query
-
-    def _may_begin(self) -> bool:
-        return sum(map(is_beginning, self._queries().values())) < MOST_BEGINNING
 
     def _wait_for_first_batches(self) -> None:
         """Spark begins a new query with a batch, empty or not; with it everything is there."""
@@ -134,9 +106,9 @@ class SparkEngine:
         """Hold every source, let running batches end, stop the queries."""
         for name in self.pipeline.operators:
             give(self.places, name, Order(replicas=self._requested(name), hold=True))
-        self._writers.clear()  # nothing is started again from here on
+        self._starter.close()
         deadline = time.monotonic() + patience_s
-        for query in self._queries().values():
+        for query in self._starter.queries.values():
             while not is_between_batches(query) and time.monotonic() < deadline:
                 time.sleep(0.05)
             query.stop()
@@ -229,7 +201,8 @@ class SparkEngine:
             processed_records=taken - lost,
             dropped_records=lost,
             backlog_records=offered - taken,
-            over=bool(self._failed) and not any(q.isActive for q in self._queries().values()),
+            over=bool(self._failed)
+            and not any(query.isActive for query in self._starter.queries.values()),
         )
 
     # --- for people
@@ -254,7 +227,7 @@ class SparkEngine:
         """Whether nothing waits anywhere, and nothing is on its way into a topic."""
         before = self._waiting()
         # what has a record counts as taken, though its rows may not be published yet
-        is_quiet = all(is_between_batches(query) for query in self._queries().values())
+        is_quiet = all(map(is_between_batches, self._starter.queries.values()))
         return is_quiet and before == self._waiting() and all(not rows for _, rows in before)
 
     def _waiting(self) -> list[tuple[int, int]]:
@@ -271,7 +244,7 @@ class SparkEngine:
             one.replica_s += one.running * passed_s
             seen = one.look(now, self._pace.window_s, self.places)
             self._events += [self._in_run_time(event) for event in seen]
-        for name, query in self._queries().items():
+        for name, query in list(self._starter.queries.items()):
             if name not in self._failed and not query.isActive:
                 self._note_failure(name, query)
 
@@ -280,45 +253,32 @@ class SparkEngine:
         if error is None:
             return
         told = failures.hear(self.places, name)
-        if told is None and self._may_be_revived(name):
-            if self._may_begin():  # or else at the next look
-                self._revive(name, error)
+        if told is None and self._starter.may_help(name, self._next_batch(name)):
+            # its own function did not fail, so a process of it died
+            if self._starter.is_free:  # or else at the next look
+                self._start_again(name, error)
             return
         text = told.text(name) if told else _first_lines(error)
         self._failed[name] = text
         event = Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
         self._events.append(self._in_run_time(event))
 
-    def _may_be_revived(self, name: str) -> bool:
-        """Whether starting it again may help: if it did not fail as often on the same batch."""
-        return name in self._writers and self._tries_so_far(name) < MOST_TRIES
-
-    def _tries_so_far(self, name: str) -> int:
-        tries, batch = self._tries.get(name, (0, 0))
-        return tries if batch == self._next_batch(name) else 0
-
     def _next_batch(self, name: str) -> int:
         return self._followed[name].log.next if name in self._followed else 0
 
-    def _revive(self, name: str, error: StreamingQueryException) -> None:
-        """Start an operator again that did not fail by its own function: a process of it died.
-
-        It goes on from its checkpoint.
-        """
-        tries = self._tries_so_far(name) + 1
-        self._tries[name] = (tries, self._next_batch(name))
-        self._start_query(name)
-        numbers = {"tries": tries, "error": str(error).splitlines()[0]}
+    def _start_again(self, name: str, error: StreamingQueryException) -> None:
+        batch = self._next_batch(name)
+        self._starter.start_again(name, batch)
+        numbers = {
+            "tries": self._starter.tries(name, batch),
+            "error": str(error).splitlines()[0],
+        }
         event = Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
         self._events.append(self._in_run_time(event))
 
     def _in_run_time(self, event: Event) -> Event:
         at = round(max(0.0, self._before_s + event.at - self._began), 3)
         return Event(at=at, kind=event.kind, operator=event.operator, numbers=event.numbers)
-
-    def _queries(self) -> dict[str, StreamingQuery]:
-        own = {name: one.query for name, one in self._followed.items()}
-        return {name: query for name, query in own.items() if query} | self._others
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""

@@ -3,8 +3,6 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from pyspark.sql.streaming.query import StreamingQuery
-
 from penstock.engines.port import Event
 from penstock.engines.spark.monitor import Sighting
 from penstock.engines.spark.places import Places
@@ -27,7 +25,6 @@ class Followed:
     #: Wall clock at which `requested` was asked for; None once it runs.
     asked_at: float | None = None
     batches_since: int = 0
-    query: StreamingQuery | None = None
     failed: str = ""
     position: dict[str, int] = field(default_factory=dict)
     records: deque[BatchRecord] = field(default_factory=deque)

@@ -132,11 +132,6 @@ def _outputs(operator: Operator, places: Places) -> Mapping[str, pa.Schema]:
     return {name: Topic.open(places.topic(name)).schema for name in operator.fills}
 
 
-def is_beginning(query: StreamingQuery) -> bool:
-    """Whether the process of its source is not there yet."""
-    return query.isActive and str(query.status["message"]).startswith("Initializing")
-
-
 def is_between_batches(query: StreamingQuery) -> bool:
     """Whether no task of the query runs now."""
     return not query.isActive or not query.status["isTriggerActive"]

@@ -31,6 +31,8 @@ SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
     "spark.sql.adaptive.enabled": "false",
+    # batches are bounded by time already; smaller Arrow batches only cost more
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
     "spark.sql.codegen.wholeStage": "true",
     "spark.driver.memory": "2g",
     "spark.cleaner.periodicGC.interval": "5min",

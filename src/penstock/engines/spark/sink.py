@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from penstock.engines.spark import framing, fused
+from penstock.engines.spark import failures, framing, fused
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, load_plan
@@ -73,6 +73,7 @@ class TopicSink(DataSourceStreamArrowWriter):
             topic.refresh()
             topic.publish(self._operator, batchId, segments, record.committed_at)
             _trim(topic)
+        failures.forget(places, self._operator)  # a task that failed went well the next time
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Take away what the other tasks wrote if one failed.

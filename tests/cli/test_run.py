@@ -1,0 +1,375 @@
+"""`penstock run`, as a person uses it: options and reports here, real runs below."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.cli.main import build_parser, main
+from penstock.cli.run import spec_of
+from penstock.cli.run_report import comparison, report
+from penstock.control.rundir import begin_run, finish_run, read_run
+from penstock.lab.spark_spec import SparkSpec, prepare
+
+Capture = pytest.CaptureFixture[str]
+
+TINY = """
+import time
+import pyarrow as pa
+from penstock import Pipeline
+
+def build(take_s: float = 0.02, fails_at: int = -1):
+    pipeline = Pipeline("tiny", objective_s=5)
+    pipeline.topic("numbers", "id long")
+    pipeline.topic("twice", "id long, twice long")
+    pipeline.topic("stored", "id long, twice long")
+    pipeline.topic("others", "id long")
+
+    @pipeline.produces("numbers", arrivals="deterministic")
+    def numbers(first_id, due):
+        return pa.table({"id": range(first_id, first_id + len(due))})
+
+    @pipeline.batches(reads="numbers", writes="twice", max_replicas=3)
+    def double(batch):
+        ids = batch["id"].to_pylist()
+        if fails_at in ids:
+            raise ValueError("seven is not a number")
+        time.sleep(take_s * len(ids))
+        return {"id": ids, "twice": [2 * i for i in ids]}
+
+    @pipeline.batches(reads="twice", writes="stored", max_replicas=3)
+    def store(batch):
+        return batch
+
+    @pipeline.batches(reads="numbers", writes="others", max_replicas=2)
+    def copy(batch):
+        return batch
+
+    return pipeline
+
+PIPELINE = build()
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.py"
+    path.write_text(TINY)
+    return str(path)
+
+
+# --- options
+
+
+def asked(*options: str) -> SparkSpec:
+    return spec_of(build_parser("run").parse_args(["run", *options]))
+
+
+def test_options_are_the_fields_of_a_spec() -> None:
+    assert asked("images") == SparkSpec(pipeline="images")
+    told = asked(
+        *("images", "--workload", "cosine", "--policy", "ds2", "--minutes", "7"),
+        *("--speed-up", "20", "--rate-scale", "0.5", "--seed", "3", "--objective", "2"),
+        *("--interval", "30", "--batch", "0.5", "--initial", "resize:2", "--dry-run"),
+        *("--param", "memory_s=60", "--guard", "budget=9", "--set", "service_s=0.2"),
+        *("--workload-param", "mean=9"),
+    )
+    assert told == SparkSpec(
+        pipeline="images",
+        workload="cosine",
+        policy="ds2",
+        minutes=7,
+        speed_up=20.0,
+        rate_scale=0.5,
+        seed=3,
+        objective_s=2.0,
+        interval_s=30.0,
+        batch_s=0.5,
+        initial={"resize": 2},
+        dry_run=True,
+        params={"memory_s": "60"},
+        guards={"budget": "9"},
+        numbers={"service_s": "0.2"},
+        workload_params={"mean": "9"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "PIPELINE: missing"),
+        (("imges",), "did you mean 'images'"),
+        (("images", "--policy", "ds3"), "did you mean 'ds2'"),
+        (("images", "--compare", "ds2,treshold"), "did you mean 'threshold'"),
+        (("images", "--compare", "ds2,psps", "--param", "x=1"), "--param"),
+        (("images", "--resume", "somewhere"), "--resume"),
+        (("--resume", "somewhere"), "there is no run.toml"),
+    ],
+)
+def test_mistakes_cost_no_session(options: tuple[str, ...], told: str, capsys: Capture) -> None:
+    assert main(["run", *options]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_directory_that_is_not_a_run_is_left_alone(
+    tiny: str, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "precious").write_text("")
+    assert main(["run", tiny, "--out", str(tmp_path / "mine")]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["precious"]
+
+
+# --- reports
+
+RESULT: dict[str, Any] = {
+    "spec": {},
+    "numbers": {"service_s": 0.3},
+    "ended": "finished",
+    "replicas": {"avg": 4.0, "max": 9},
+    "latency_s": {"avg": 1.0, "p50": 0.9, "p95": 2.5, "p99": 4.0, "max": 6.0},
+    "slo": {"objective_s": 5.0, "violated_share": 0.015},
+    "rescales": 7,
+    "rescales_possible": 59,
+    "static_peak": {"peak_rate": 32.0, "replicas": 10, "operators": {"map": 10}},
+    "floor_s": 0.4,
+    "change_s": {"median": 1.1, "max": 2.3},
+    "change_batches": {"median": 1, "max": 2},
+    "operators": {"map": {"replicas": {"avg": 4.0, "max": 9}, "rescales": 7}},
+    "records": {
+        "offered": 1000, "complete": 1000, "missing": 0, "doubled": 0, "strange": 0,
+        "put_aside": 0, "dropped": 0, "lost": 0, "drained": True, "leave_out": [],
+        "topics": {"stored": 1000},
+    },
+    "failed": {},
+}  # fmt: skip
+
+
+def shown(directory: Path, **changes: Any) -> str:
+    begin_run(directory, {}, {}).__exit__(None, None, None)
+    return "\n".join(report({**RESULT, **changes}, directory))
+
+
+def records(**changes: Any) -> dict[str, Any]:
+    return {**RESULT["records"], **changes}
+
+
+def test_one_run_is_a_page(tmp_path: Path) -> None:
+    text = shown(tmp_path)
+    for part in (
+        "40 % of what a deployment for the peak of 32 records/s has at all times",
+        "p50 0.900 s, p95 2.5 s, p99 4.0 s; 0.400 s of it is the batches' own",
+        "98.5 % of the records within 5 s",
+        "7 of 59 possible; there after 1.1 s (1 batches) in the median, 2.3 s (2 batches) at most",
+        "1,000 offered, 1,000 processed, 0 lost, 0 doubled, 0 dropped",
+        "A record waits for 0.3 s on average",
+    ):
+        assert part in text
+    row = next(line for line in text.splitlines() if line.startswith("map"))
+    assert row.split() == ["map", "4.0", "9", "10", "7"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"lost": 3, "complete": 997, "missing": 3}, "997 processed, 3 lost"),
+        ({"lost": None, "missing": 3, "drained": False}, "3 not there yet"),
+        ({"lost": None, "missing": 3, "leave_out": ["odd"]}, "3 left out by odd, or lost"),
+        ({"doubled": 2}, "2 doubled"),
+        ({"strange": 2}, "2 that were never offered"),
+        ({"put_aside": 2}, "2 put aside"),
+        ({"complete": None, "missing": None, "doubled": None, "lost": None}, "1,000 in stored"),
+    ],
+)
+def test_what_became_of_the_records(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
+    assert told in shown(tmp_path, records=records(**changes))
+
+
+def test_what_did_not_wait_is_not_said_to_wait(tmp_path: Path) -> None:
+    assert "A record waits" not in shown(tmp_path, numbers={"service_s": 0.0})
+
+
+def test_a_run_that_was_stopped_says_how_to_go_on(tmp_path: Path) -> None:
+    assert f"penstock run --resume {tmp_path}" in shown(tmp_path, ended="stopped")
+
+
+def test_policies_beside_each_other(tmp_path: Path) -> None:
+    results = {"ds2": RESULT, "psps": {**RESULT, "replicas": {"avg": 6.5, "max": 12}}}
+    for name in results:
+        begin_run(tmp_path / name, {}, {}).__exit__(None, None, None)
+    lines = comparison(results, tmp_path)
+    rows = {line.split()[0]: line.split() for line in lines[: lines.index("")]}
+    assert rows["ds2"][1:6] == ["4.0", "9", "1.0", "0.900", "2.5"]
+    assert rows["psps"][1:3] == ["6.5", "12"]
+    assert rows["static"] == ["static", "peak", "10", "10"]
+
+
+def test_a_run_that_ended_before_its_first_decision(tmp_path: Path) -> None:
+    assert "nothing was measured" in report({"ended": "stopped"}, tmp_path)[0]
+
+
+def test_what_has_finished_is_shown_without_running_again(
+    tiny: str, tmp_path: Path, capsys: Capture
+) -> None:
+    prepared = prepare(SparkSpec(pipeline=tiny))
+    begin_run(tmp_path / "run", prepared.spec.to_json(), prepared.header()).__exit__(*[None] * 3)
+    finish_run(tmp_path / "run", {**RESULT, "spec": prepared.spec.to_json()})
+    assert main(["run", "--resume", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr()
+    assert "has finished already" in told.err
+    assert "1,000 offered" in told.out
+
+
+# --- real runs
+
+MARK = "PENSTOCK_TESTED_RUN"
+
+
+class Command:
+    """`penstock run` in a process of its own."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self.directory = directory
+        code = "import sys; from penstock.cli.main import main; sys.exit(main())"
+        self._err = directory.with_suffix(f".{time.monotonic_ns()}.err")
+        with self._err.open("w") as stream:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", code, "run", *options, "--json"],
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                text=True,
+                env={**os.environ, MARK: str(directory)},
+            )
+
+    def until_ticks(self, ticks: int) -> None:
+        """Wait until the journal has so many more lines than now."""
+        journal, deadline = self.directory / "journal.jsonl", time.monotonic() + 150
+        before = journal.read_bytes().count(b'"snapshot"') if journal.is_file() else 0
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.err
+            if journal.is_file() and journal.read_bytes().count(b'"snapshot"') >= before + ticks:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"no ticks\n{self.err}")
+
+    def ends(self) -> tuple[int, dict[str, Any]]:
+        """Wait for the end; return the exit code and the figures."""
+        out, _ = self.process.communicate(timeout=240)
+        return self.process.returncode, json.loads(out) if out else {}
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+
+@contextmanager
+def started(directory: Path, *options: str) -> Iterator[Command]:
+    command = Command(directory, *options)
+    try:
+        yield command
+    finally:
+        command.process.kill()
+        command.process.communicate()
+
+
+def processes_of(directory: Path) -> list[int]:
+    """Processes that a run has started, however far down; they have all inherited its name."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{MARK}={directory}\0".encode() in (place / "environ").read_bytes():
+                found.append(int(place.name))
+        except OSError:  # gone, or not ours
+            continue
+    return found
+
+
+def nothing_left_of(directory: Path) -> bool:
+    deadline = time.monotonic() + 15
+    while processes_of(directory) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return not processes_of(directory)
+
+
+LOAD = ("--workload", "constant(rate=20)", "--minutes", "1")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_short_run_counts_every_record_once(tiny: str, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    options = (*LOAD, "--speed-up", "6", "--policy", "ds2", "--set", "take_s=0.09")
+    with started(directory, tiny, *options, "--out", str(directory)) as command:
+        code, result = command.ends()
+    assert code == 0, command.err
+    assert result["ended"] == "finished"
+    assert result["records"]["offered"] == 200
+    assert result["records"]["complete"] == 200
+    assert (result["records"]["lost"], result["records"]["doubled"]) == (0, 0)
+    # 20 records/s of 0.09 s each do not fit into one replica
+    assert result["operators"]["double"]["replicas"]["max"] >= 2
+    assert result["change_s"]["median"] > 0
+    recorded = read_run(directory)
+    assert recorded.result == result
+    assert recorded.journal.run["engine_kind"] == "spark"
+    assert "Traceback" not in command.err
+    assert nothing_left_of(directory)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(tiny: str, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    options = (*LOAD, "--speed-up", "3", "--policy", "static", "--initial", "double:2")
+    with started(directory, tiny, *options, "--out", str(directory)) as command:
+        command.until_ticks(2)
+        command.process.send_signal(signal.SIGINT)
+        code, result = command.ends()
+    assert code == 130, command.err
+    assert "stopping at the end of the batch" in command.err
+    assert "Traceback" not in command.err
+    assert result["ended"] == "stopped"
+    assert 0 < result["records"]["offered"] < 400
+    assert nothing_left_of(directory)
+
+    with started(directory, "--resume", str(directory)) as command:
+        command.until_ticks(1)
+        command.process.kill()
+
+    with started(directory, "--resume", str(directory)) as command:
+        code, result = command.ends()
+    assert code == 0, command.err
+    assert result["ended"] == "finished"
+    assert (result["records"]["offered"], result["records"]["complete"]) == (400, 400)
+    assert (result["records"]["lost"], result["records"]["doubled"]) == (0, 0)
+    ticks = read_run(directory).journal.ticks
+    assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
+    resumed = [event for tick in ticks for event in tick.status.events]
+    assert sum(event.kind == "resumed-run" for event in resumed) == 2
+    assert result["seconds"] >= 20  # the whole workload, in three parts
+    assert nothing_left_of(directory)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_an_operator_that_fails_is_told_and_the_others_go_on(tiny: str, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    options = (*LOAD, "--speed-up", "6", "--set", "fails_at=77", "--policy", "static")
+    with started(directory, tiny, *options, "--out", str(directory)) as command:
+        code, result = command.ends()
+    assert code == 1, command.err
+    assert result["ended"] == "failed"
+    assert list(result["failed"]) == ["double"]
+    assert "ValueError: seven is not a number" in command.err
+    assert result["records"]["topics"]["others"] == 200
+    assert result["records"]["lost"] is None
+    assert nothing_left_of(directory)
