@@ -235,7 +235,7 @@ def test_streams_come_in_and_go_out(
 ) -> None:
     pipeline = Pipeline("open")
     pipeline.topic("ticks", "value long")
-    pipeline.topic("doubled", "value long")
+    pipeline.topic("doubled", "value long", keep="1 day")
 
     @pipeline.ingest(writes="ticks")
     def clock(session: SparkSession) -> DataFrame:
@@ -254,7 +254,9 @@ def test_streams_come_in_and_go_out(
     until(engine, lambda: positions(places.topic("doubled")).get("store", 0) > 20)
     engine.stop()
     written = [row.value for row in spark.read.parquet(str(tmp_path / "files")).collect()]
-    assert sorted(written) == [2 * n for n in range(len(written))]
+    doubled = rows(places, "doubled", "value")
+    assert sorted(doubled) == [2 * n for n in range(len(doubled))]
+    assert sorted(written) == sorted(doubled[: len(written)])
     assert len(written) > 20
 
 

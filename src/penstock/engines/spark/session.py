@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -12,6 +13,8 @@ from pyspark.sql import SparkSession
 from penstock.engines.spark.source import TopicSource
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
+#: Where Spark puts what it may forget: inside the run, so that a kill leaves nothing elsewhere.
+_SCRATCH = "spark.local.dir"
 #: Megabytes that Spark's log may take on disk.
 LOG_MB = 10
 
@@ -52,10 +55,15 @@ def start_session(
     killed. A task that fails is tried three times.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    scratch = log.resolve().with_suffix(".scratch")
+    rmtree(scratch, ignore_errors=True)  # of a JVM that was killed
+    scratch.mkdir()
     conf = SparkConf(loadDefaults=False)
     conf.setMaster(master or f"local[{slots},3]").setAppName(name)
-    for key, value in {**SETTINGS, **_logging(log)}.items():
+    for key, value in SETTINGS.items():
         conf.set(key, value)
+    conf.set(_SCRATCH, str(scratch))
+    conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with log.with_suffix(".out").open("ab") as stream:
         wishes: dict[str, Any] = {"stdout": stream, "stderr": stream}
@@ -70,6 +78,7 @@ def start_session(
 def end_session(session: SparkSession) -> None:
     """Stop the JVM, too: nothing is left behind."""
     gateway = SparkContext._gateway
+    scratch = session.sparkContext.getConf().get(_SCRATCH)
     session.stop()
     if gateway is not None:
         process = gateway.proc
@@ -81,6 +90,8 @@ def end_session(session: SparkSession) -> None:
             process.kill()
             process.wait()
         SparkContext._gateway = SparkContext._jvm = None
+    if scratch is not None:
+        rmtree(scratch, ignore_errors=True)
 
 
 def kill_session() -> None:
@@ -90,8 +101,8 @@ def kill_session() -> None:
         gateway.proc.kill()
 
 
-def _logging(log: Path) -> dict[str, str]:
-    """Settings that send the log to a file of bounded size."""
+def _logging(log: Path) -> str:
+    """Return the option that sends the log to a file of bounded size."""
     settings = log.with_suffix(".properties")
     settings.write_text(
         f"""rootLogger.level = warn
@@ -112,6 +123,4 @@ logger.nobody.level = off
 """,
         encoding="utf-8",
     )
-    return {
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{settings.resolve()}"
-    }
+    return f"-Dlog4j2.configurationFile={settings.resolve().as_uri()}"
