@@ -39,7 +39,7 @@ from penstock.topics.writer import TopicWriter
 
 ROWS = 48_000_000
 #: A full topic is worked on for so long, unless it is empty before.
-MOST_S = 25.0
+MOST_S = 15.0
 CHUNK = 1 << 16
 WAIT_S = 0.02
 COLUMNS = "id long, v double"
@@ -64,14 +64,20 @@ def main() -> int:
     return 0
 
 
+def _say(what: str) -> None:
+    print(f"  {what}", file=sys.stderr, flush=True)
+
+
 # --- rows a second
 
 
 def throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """A fused and a frame operator through topics, each beside the query without topics."""
+    _say("filling a topic")
     full = _filled(place / "full", ROWS)
     fused, size = topic_rate(spark, place / "fused", full, _fused())
     plain = plain_rate(spark, place / "plain", size, lambda df: df)
+    topic_rate(spark, place / "frame-first", full, _frame())  # until the JVM has compiled it
     frame, size = topic_rate(spark, place / "frame", full, _frame())
     plain_frame = plain_rate(spark, place / "plain-frame", size, _doubled)
     yield (
@@ -109,8 +115,7 @@ def _frame() -> Pipeline:
 
 
 def _doubled(df: DataFrame) -> DataFrame:
-    kept = [name for name in df.columns if name != "v"]
-    return df.select(*kept, (df.v * 2).alias("v"))
+    return df.select("id", (df.v * 2).alias("v"))
 
 
 def _pipeline(name: str) -> Pipeline:
@@ -143,6 +148,7 @@ def topic_rate(
     places = Places(run)
     places.topic("in").parent.mkdir(parents=True)
     places.topic("in").symlink_to(topic)
+    _say(f"{run.name} operator through topics")
     records = _work_off(SparkEngine(spark, pipeline, places))
     usual = statistics.median_high(record.rows_in for record in records[-8:])
     # batches grow until they last as long as they shall; the last one may be a rest
@@ -165,15 +171,17 @@ def plain_rate(
     spark: SparkSession, place: Path, size: int, shape: Callable[[DataFrame], DataFrame]
 ) -> float:
     """Rows a second of a Python source and no sink, batches of the same size."""
+    _say(f"{place.name} query")
     made = spark.readStream.format("generator").option("rows", str(size)).load()
     writer = shape(made).writeStream.format("noop")
     query = writer.option("checkpointLocation", str(place)).start()
-    while len(query.recentProgress) < 5 or query.lastProgress["batchId"] < 8:
-        time.sleep(0.2)
-    seen = [p for p in query.recentProgress if p["numInputRows"]]
+    seen: dict[int, Any] = {}
+    while len(seen) < 10:
+        time.sleep(0.1)
+        seen |= {p["batchId"]: p for p in query.recentProgress if p["batchId"] >= 2}
     query.stop()
-    seconds = sum(p["durationMs"]["triggerExecution"] for p in seen) / 1000
-    return float(sum(p["numInputRows"] for p in seen) / seconds)
+    seconds = sum(p["durationMs"]["triggerExecution"] for p in seen.values()) / 1000
+    return float(sum(p["numInputRows"] for p in seen.values()) / seconds)
 
 
 class Generator(DataSource):
@@ -222,6 +230,7 @@ class GeneratorReader(DataSourceStreamReader):
 
 def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """An operator that waits: changes of k, and how far replicas carry."""
+    _say("changes of k")
     run = place / "waits"
     _filled(run, 1 << 18)
     engine = SparkEngine(spark, _waiting(), Places(run))
@@ -295,6 +304,7 @@ def gaps(records: list[BatchRecord]) -> tuple[list[float], float]:
 
 def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
     """Processor time of this process, loop and monitor, beside everything that runs."""
+    _say("the loop's own cost")
     run = place / "own"
     _filled(run, 1 << 18)
     engine = SparkEngine(spark, _waiting(), Places(run))

@@ -16,7 +16,9 @@ import pytest
 from penstock.cli.main import build_parser, main
 from penstock.cli.run import spec_of
 from penstock.cli.run_report import comparison, report
+from penstock.control.loop import Tick
 from penstock.control.rundir import begin_run, finish_run, read_run
+from penstock.engines.port import Status
 from penstock.lab.spark_spec import SparkSpec, prepare
 
 Capture = pytest.CaptureFixture[str]
@@ -138,6 +140,7 @@ RESULT: dict[str, Any] = {
     "replicas": {"avg": 4.0, "max": 9},
     "latency_s": {"avg": 1.0, "p50": 0.9, "p95": 2.5, "p99": 4.0, "max": 6.0},
     "slo": {"objective_s": 5.0, "violated_share": 0.015},
+    "offered_records": 2000,  # two operators read each record
     "rescales": 7,
     "rescales_possible": 59,
     "static_peak": {"peak_rate": 32.0, "replicas": 10, "operators": {"map": 10}},
@@ -176,6 +179,15 @@ def test_one_run_is_a_page(tmp_path: Path) -> None:
         assert part in text
     row = next(line for line in text.splitlines() if line.startswith("map"))
     assert row.split() == ["map", "4.0", "9", "10", "7"]
+
+
+def test_a_record_that_two_operators_read_was_offered_once(tmp_path: Path) -> None:
+    with begin_run(tmp_path, {}, {}) as journal:
+        for at in (2.0, 4.0):
+            status = Status(at=at, requested={}, running={}, offered_records=int(500 * at))
+            journal.write(Tick(at=at, status=status))
+    lines = report(RESULT, tmp_path)
+    assert lines[1].split()[0] == "250"  # records/s, not 500
 
 
 @pytest.mark.parametrize(

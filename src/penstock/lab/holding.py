@@ -1,5 +1,6 @@
 """A run directory in the hands of one process: its lock, its pipeline, its signals."""
 
+import logging
 import shutil
 import signal
 import threading
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
 
 from penstock.control.rundir import ASKED, LOCK
 from penstock.engines.spark.places import read_json, write_json
@@ -91,6 +93,13 @@ def own_signals() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def hush(session: SparkSession) -> None:
+    """Let helpers of Spark not print what they think when the JVM goes; we say that."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    server = session.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -27,7 +27,14 @@ from penstock.engines.spark.warming import warm
 from penstock.errors import InputError
 from penstock.lab.counting import count_records, first_topics
 from penstock.lab.feeding import Feeding
-from penstock.lab.holding import check_description, forget_run, held, own_signals, spark_may_go
+from penstock.lab.holding import (
+    check_description,
+    forget_run,
+    held,
+    hush,
+    own_signals,
+    spark_may_go,
+)
 from penstock.lab.outcome import Outcome, offered_rate, records, who_leaves_out
 from penstock.lab.spark_spec import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
@@ -92,6 +99,7 @@ class _Run:
             with own_signals():
                 session = start_session(pipeline.name, replicas, self._places.log, lock.fileno())
             ending_with.callback(end_session, session)
+            hush(session)
             say("starting replicas")
             warm(session, min(replicas, MOST_WARM), self._places.run / "warm")
             say(f"starting {len(pipeline.operators)} operators")

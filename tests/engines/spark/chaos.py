@@ -39,8 +39,8 @@ EARLY = 0.5
 IN_A_COMMIT, SOON_S = 0.5, 3.0
 #: A kill comes so many seconds after the driver reported that it is running.
 SOONEST_S, LATEST_S = 0.3, 6.0
-#: No more than this is waited for anything; the machine may be slow.
-PATIENCE_S = 300.0
+#: No more than this is waited for anything, and for everything to be processed in the end.
+PATIENCE_S, LAST_PATIENCE_S = 300.0, 1800.0
 
 
 @dataclass(kw_only=True)
@@ -184,7 +184,7 @@ class Chaos:
             self._running()
             time.sleep(0.5)
         (self._run / "finish").touch()
-        while self._child.wait(PATIENCE_S) != 0:
+        while self._child.wait(LAST_PATIENCE_S) != 0:
             if self._child.code is None:
                 self.outcome.wrong.append("the last driver does not come to an end")
                 os.kill(self._child.pid, signal.SIGKILL)

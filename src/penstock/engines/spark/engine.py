@@ -29,6 +29,8 @@ from penstock.topics.topic import Topic
 
 #: Seconds between two looks at records and queues.
 LOOK_S = 0.25
+#: Seconds between two questions to Spark whether queries live.
+WATCH_S = 1.0
 #: A query that has had no batch after this long is not waited for.
 START_S = 120.0
 
@@ -68,7 +70,7 @@ class SparkEngine:
         self._before_s = begin_s
         self._began = time.time()
         self._at = 0.0
-        self._looked = 0.0
+        self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
 
@@ -98,7 +100,7 @@ class SparkEngine:
             self._looked = time.time()
             self._look()
             waiting = [one for one in self._followed.values() if not one.records]
-            if self._failed or not waiting:
+            if self._failed or not (waiting or self._starter.beginning):
                 return
             time.sleep(LOOK_S)
 
@@ -244,6 +246,9 @@ class SparkEngine:
             one.replica_s += one.running * passed_s
             seen = one.look(now, self._pace.window_s, self.places)
             self._events += [self._in_run_time(event) for event in seen]
+        if now < self._watched + WATCH_S:
+            return
+        self._watched = now
         for name, query in list(self._starter.queries.items()):
             if name not in self._failed and not query.isActive:
                 self._note_failure(name, query)

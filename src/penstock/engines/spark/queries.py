@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
@@ -12,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.shipping import Cargo, ship
-from penstock.engines.spark.source import FORMAT
+from penstock.engines.spark.source import FORMAT, STAMPS
 from penstock.errors import InputError
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.loading import shipped_modules
@@ -60,9 +61,7 @@ def _into_topic(
     if operator.kind == "batch":
         frame = _read(spark, operator, places)
     else:
-        given = spark if operator.kind == "ingest" else _read(spark, operator, places)
-        frame = operator.function(given)
-        _check_frame(operator, frame)
+        frame = _frame(spark, operator, places)
         stamped = EVENT in frame.columns
         _fit_topic(pipeline, operator, frame, places)
     outputs = _outputs(operator, places)
@@ -72,17 +71,35 @@ def _into_topic(
     return frame.writeStream.format(FORMAT).options(**options).outputMode("append")
 
 
-def _read(spark: SparkSession, operator: Operator, places: Places) -> DataFrame:
+def _read(
+    spark: SparkSession, operator: Operator, places: Places, stamps: bool = True
+) -> DataFrame:
     options = {"run": str(places.run.resolve()), "operator": operator.name}
+    if not stamps:
+        options[STAMPS] = "no"
     return spark.readStream.format(FORMAT).options(**options).load()
 
 
-def _check_frame(operator: Operator, frame: object) -> None:
+def _frame(spark: SparkSession, operator: Operator, places: Places) -> DataFrame:
+    """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
+    if operator.kind == "ingest":
+        return _check_frame(operator, operator.function(spark))
+    frame = _check_frame(operator, operator.function(_read(spark, operator, places)))
+    if EVENT in frame.columns:
+        return frame
+    try:
+        plain = operator.function(_read(spark, operator, places, stamps=False))
+    except AnalysisException:  # it looks at the column all the same
+        return frame
+    return _check_frame(operator, plain)
+
+
+def _check_frame(operator: Operator, frame: object) -> DataFrame:
     if not isinstance(frame, DataFrame) or not frame.isStreaming:
         problem = f"must return a streaming DataFrame, got {type(frame).__name__}"
         raise InputError(operator.name, problem, "transform the frame that the function is given")
     if operator.kind == "ingest":
-        return
+        return frame
     if found := _stateful_part(frame._jdf.queryExecution().analyzed()):
         raise InputError(
             operator.name,
@@ -90,6 +107,7 @@ def _check_frame(operator: Operator, frame: object) -> None:
             "aggregations, joins of streams and orderings need state: leave them out, or give"
             " the rows to Spark with an egress operator",
         )
+    return frame
 
 
 def _stateful_part(node: Any) -> str:

@@ -25,9 +25,12 @@ from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, Part, TaskInput, save_plan
 from penstock.engines.spark.records import BatchLog
 from penstock.topics.readers import positions, save_position
+from penstock.topics.schema import without_event
 from penstock.topics.topic import Topic
 
 FORMAT = "penstock"
+#: The option that leaves `_event` out for a function that does not look at it.
+STAMPS = "stamps"
 #: The one column of a row that says what a task shall do.
 TASK = StructType([StructField("task", BinaryType())])
 
@@ -48,7 +51,9 @@ class TopicSource(DataSource):
         places, duty = _job(self.options)
         if duty.kind == "batch":
             return TASK
-        return from_arrow_schema(Topic.open(places.topic(duty.reads[0])).schema, False)
+        rows = Topic.open(places.topic(duty.reads[0])).schema
+        is_plain = self.options.get(STAMPS) == "no"
+        return from_arrow_schema(without_event(rows) if is_plain else rows, False)
 
     def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
         """Make the reader; Spark does so in the source's process and in each task."""
@@ -114,8 +119,9 @@ class TopicReader(DataSourceStreamReader):
         if self._schema == TASK:
             yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(task)])], schema=expected)
             return
-        for _, _, batch in task.batches():
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=expected)
+        for _, _, batch in task.batches(expected.names):
+            columns = [batch.column(name) for name in expected.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=expected)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Everything before `end` may be removed as far as this reader is concerned."""

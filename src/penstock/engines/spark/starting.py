@@ -35,9 +35,14 @@ class Starter:
             self.queries[operator] = self._writers[operator].start()
 
     @property
+    def beginning(self) -> int:
+        """Queries whose sources are not there yet."""
+        return sum(map(_is_beginning, self.queries.values()))
+
+    @property
     def is_free(self) -> bool:
         """Whether another query may begin now."""
-        return sum(map(_is_beginning, self.queries.values())) < MOST_BEGINNING
+        return self.beginning < MOST_BEGINNING
 
     def tries(self, operator: str, batch: int) -> int:
         """How often it was started again since that batch was the next one."""
