@@ -12,11 +12,14 @@ from typing import Any
 
 from penstock.cli.live import Live
 from penstock.cli.screen import STOPPING, Screen, restore
-from penstock.control.rundir import RESULT
+from penstock.control.journal import read_journal
+from penstock.control.rundir import JOURNAL, RESULT
 from penstock.engines.spark.places import read_json
 from penstock.lab.spark_spec import WORKLOAD, Prepared, SparkSpec, prepare
 from penstock.lab.watching import Stop
 
+#: The picture of a run, in its directory.
+PICTURE = "run.svg"
 _CODES = {"finished": 0, "cut": 0, "failed": 1}
 
 
@@ -36,9 +39,20 @@ def run_one(
     live = Live(which + title(prepared), prepared.objective_s)
     with Screen(live, stop, plain=plain) as screen, stopping(stop, screen) as caught:
         result = run_on_spark(prepared, directory, screen, stop)
+    _draw(directory, title(prepared))
     for name, text in result["failed"].items():
         print(f"error: {name} failed\n{text}", file=sys.stderr)
     return result, 128 + caught[-1] if caught else _CODES[result["ended"]]
+
+
+def _draw(directory: Path, name: str) -> None:
+    """Leave a picture of the run beside its figures."""
+    # not before it is over: it takes a second to load
+    from penstock.cli.drawing import draw_run  # noqa: PLC0415
+
+    journal = read_journal(directory / JOURNAL)
+    if any(tick.snapshot is not None for tick in journal.ticks):
+        draw_run(journal, directory / PICTURE, name)
 
 
 def compare(

@@ -75,3 +75,13 @@ def test_an_empty_photo_is_recognised_as_something() -> None:
     guess, confidence = digits.recognise(digits.trained(), digits.cells(blank))
     assert 0 <= guess[0] <= 9
     assert np.isfinite(confidence).all()
+
+
+def test_the_model_thinks_what_scikit_learn_thinks() -> None:
+    from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis  # noqa: PLC0415
+
+    (trained_on, labels), (others, _) = digits.halves()
+    flat, asked = (part.reshape(len(part), -1) / 16 for part in (trained_on, others))
+    theirs = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(flat, labels)
+    expected = theirs.predict_proba(asked)
+    assert digits._plain(theirs).chances(asked) == pytest.approx(expected, abs=1e-9)

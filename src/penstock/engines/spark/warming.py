@@ -22,7 +22,8 @@ def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
 
     A task holds two workers, one that reads and one that writes, as here one behind the other.
     """
-    meeting.mkdir(parents=True, exist_ok=True)
+    rmtree(meeting, ignore_errors=True)  # of a run that was killed while they met
+    meeting.mkdir(parents=True)
     place = str(meeting)
 
     def wait_for_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

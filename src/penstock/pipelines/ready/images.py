@@ -11,6 +11,7 @@ from penstock.pipelines.pictures import digits, grey
 from penstock.pipelines.pictures.drawing import SIDE
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.service import CHUNK_ROWS, Service
+from penstock.pipelines.shipped import Shipped
 
 #: The largest number of replicas of each function in the paper.
 MOST = 15
@@ -65,7 +66,7 @@ def build(service_s: float = 0.3, scv: float = 0.1) -> Pipeline:
         reads="small",
         writes="labels",
         max_replicas=MOST,
-        resource=digits.trained,
+        resource=Shipped(digits.trained),
         chunk_rows=CHUNK_ROWS,
     )
     def recognise(batch: pa.RecordBatch, model: digits.Model) -> pa.RecordBatch:
