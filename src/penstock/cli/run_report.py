@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.charts import sparkline, table
+from penstock.cli.charts import short, sparkline, table
 from penstock.cli.figures import percent
 from penstock.cli.timeline import Timeline
 from penstock.control.journal import read_ticks
@@ -165,14 +165,20 @@ def _courses(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
     """Replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
-    rows = []
-    for name, course in ticks.items():
-        replicas = [sum(tick.status.running.values()) for tick in course]
-        rows.append([name, _drawn(course, replicas, end_s), _drawn(course, _means(course), end_s)])
-    yield from table([["", "replicas over time", "latency over time"], *rows], left=3)
+    replicas = {n: [float(sum(t.status.running.values())) for t in c] for n, c in ticks.items()}
+    latency = {name: _means(course) for name, course in ticks.items()}
+    # all policies on one scale, or they could not be compared
+    most = max((value for values in replicas.values() for value in values), default=0.0)
+    longest = max((value for values in latency.values() for value in values), default=0.0)
+    head = ["", f"replicas over time, up to {pretty(most)}", f"latency, up to {short(longest)} s"]
+    rows = [
+        [name, _drawn(c, replicas[name], end_s, most), _drawn(c, latency[name], end_s, longest)]
+        for name, c in ticks.items()
+    ]
+    yield from table([head, *rows], left=3)
 
 
-def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float) -> str:
+def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:
     places: list[list[float]] = [[] for _ in range(_WIDTH)]
     for tick, value in zip(ticks, values, strict=True):
         places[min(_WIDTH - 1, int(tick.at / end_s * _WIDTH))].append(value)
@@ -180,7 +186,7 @@ def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float) -> str:
     for place in places:
         last = sum(place) / len(place) if place else last
         known.append(last)
-    return sparkline(known)
+    return sparkline([*known, top])[:-1]
 
 
 def _means(ticks: Sequence[Tick]) -> list[float]:

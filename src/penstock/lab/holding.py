@@ -95,9 +95,17 @@ def own_signals() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def hush(session: SparkSession) -> None:
-    """Let helpers of Spark not print what they think when the JVM goes; we say that."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+def hush_logging() -> None:
+    """Let nobody print stack traces because of Ctrl-C, or because the JVM goes; we say that.
+
+    Who logs something while nobody has said where to gets a terminal, so we say nowhere.
+    """
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+
+
+def hush_server(session: SparkSession) -> None:
+    """The same for a thread of Spark that prints by itself."""
     server = session.sparkContext._accumulatorServer
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
 

@@ -31,7 +31,8 @@ from penstock.lab.holding import (
     check_description,
     forget_run,
     held,
-    hush,
+    hush_logging,
+    hush_server,
     own_signals,
     spark_may_go,
 )
@@ -96,10 +97,11 @@ class _Run:
         replicas = sum(op.options.max_replicas for op in pipeline.operators.values())
         with ExitStack() as ending_with:
             say("starting Spark")
+            hush_logging()
             with own_signals():
                 session = start_session(pipeline.name, replicas, self._places.log, lock.fileno())
             ending_with.callback(end_session, session)
-            hush(session)
+            hush_server(session)
             say("starting replicas")
             warm(session, min(replicas, MOST_WARM), self._places.run / "warm")
             say(f"starting {len(pipeline.operators)} operators")
@@ -176,7 +178,9 @@ class _Run:
         pipeline, load = prepared.pipeline, prepared.load
         peak_rate = load.peak_rate * len(pipeline.feeds) if load is not None else None
         figures = self._outcome.result(peak_rate)
-        guards = {"cooldown_s": prepared.guards.cooldown_s}
+        told = prepared.guards
+        pauses = [s for s in (told.cooldown_s, told.cooldown_up_s, told.cooldown_down_s) if s]
+        guards = {"cooldown_s": min(pauses, default=None)}
         length_s = max(prepared.interval_s, figures.get("seconds", 0.0))
         return {
             "spec": prepared.spec.to_json(),

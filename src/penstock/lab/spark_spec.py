@@ -33,8 +33,9 @@ WORKLOAD = "pulsar"
 #: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
 INTERVAL_S, LEAST_INTERVAL_S = 15.0, 2.0
 WINDOW_S, LEAST_WINDOW_S = 60.0, 6.0
-#: The one guard besides the bounds that is on if nobody says.
-COOLDOWN_S = 30.0
+#: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
+#: once, less when the last change has shown what it does.
+COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=120.0)
 #: Minutes that a run takes if nobody says how much of the workload there shall be.
 RUN_MINUTES = 2
 
@@ -157,7 +158,7 @@ def prepare(spec: SparkSpec) -> Prepared:
         load=load,
         policy=policy,
         params=sped_up(policy.params.parse(given, f"parameter of {policy.name}"), faster),
-        guards=sped_up(Guards.parse({"cooldown_s": COOLDOWN_S, **spec.guards}, "guard"), faster),
+        guards=sped_up(Guards.parse(_guards(spec.guards), "guard"), faster),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
         window_s=max(WINDOW_S / faster, LEAST_WINDOW_S, interval_s),
@@ -210,6 +211,11 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
             raise InputError(name, f"must be above 0 and finite, got {value:g}")
     if spec.minutes is not None and spec.minutes < 1:
         raise InputError("--minutes", f"must be at least 1, got {spec.minutes}")
+
+
+def _guards(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    is_told = any(name.startswith("cooldown") for name in asked)
+    return asked if is_told else {**COOLDOWNS, **asked}
 
 
 def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:

@@ -17,7 +17,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -49,7 +48,7 @@ class Outcome:
 
     seed: int
     directory: str
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: dict[str, int] = field(default_factory=dict)
     #: Kills of the driver or the JVM while they started.
     early: int = 0
     restarts: int = 0
@@ -151,7 +150,7 @@ class Chaos:
             self._running()
             return
         _kill(victim)
-        self.outcome.kills[turn] += 1
+        self.outcome.kills[turn] = self.outcome.kills.get(turn, 0) + 1
         if ends_run:
             self._restart()
 
@@ -254,7 +253,7 @@ def table(outcome: Outcome) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(outcome.kills.items()))
     rows = [
         ("seed", outcome.seed),
-        ("kills", f"{outcome.kills.total()} ({kinds}), {outcome.early} of them while starting"),
+        ("kills", f"{sum(outcome.kills.values())} ({kinds}), {outcome.early} while starting"),
         ("starts again", f"{outcome.restarts} of the driver, {outcome.revived} of one operator"),
         ("drivers that gave up", outcome.gave_up),
         (
