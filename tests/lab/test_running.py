@@ -258,12 +258,16 @@ def test_it_is_over_when_somebody_asks() -> None:
     assert not rig.ending.is_drained
 
 
-def test_a_failed_operator_is_not_waited_for_but_the_workload_is() -> None:
+def test_a_failed_operator_is_not_waited_for_but_the_workload_and_the_others_are() -> None:
     rig = Rig()
     rig.engine.failed = {"copy": "why"}
     assert not rig.is_over()
     rig.feeding.is_done = True
-    assert rig.is_over()
+    assert not rig.is_over()
+    rig.engine.is_drained = True  # an engine leaves out what failed
+    assert not rig.is_over()
+    assert rig.is_over(QUIET_S)
+    assert not rig.ending.is_drained
 
 
 def test_an_engine_is_looked_at_while_it_waits_and_left_early() -> None:

@@ -62,7 +62,7 @@ class Drained(Protocol):
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits anywhere."""
+        """Whether nothing waits for an operator that lives."""
 
     @property
     def failed(self) -> object:
@@ -91,7 +91,7 @@ class Ending:
             return True
         if self._feeding is None or not self._feeding.is_done:
             return False
-        if self._feeding.error is not None or self._engine.failed:
+        if self._feeding.error is not None:
             return True
         now = self._clock()
         self._fed_at = self._fed_at or now
@@ -99,8 +99,10 @@ class Ending:
             self._quiet_since = None
             return now - self._fed_at > DRAIN_S
         self._quiet_since = self._quiet_since or now
-        self.is_drained = now - self._quiet_since >= QUIET_S
-        return self.is_drained
+        is_quiet = now - self._quiet_since >= QUIET_S
+        # what an operator that failed has not taken is not worked off; the others are
+        self.is_drained = is_quiet and not self._engine.failed
+        return is_quiet
 
     @property
     def is_draining(self) -> bool:

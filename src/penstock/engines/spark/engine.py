@@ -226,7 +226,7 @@ class SparkEngine:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits anywhere, and nothing is on its way into a topic."""
+        """Whether nothing waits for an operator that lives, or is on its way into a topic."""
         before = self._waiting()
         # what has a record counts as taken, though its rows may not be published yet
         is_quiet = all(map(is_between_batches, self._starter.queries.values()))
@@ -235,7 +235,8 @@ class SparkEngine:
     def _waiting(self) -> list[tuple[int, int]]:
         """Rows that ever came to each operator, and those of them that wait."""
         self._look()
-        return [(one.offered, one.offered - one.taken) for one in self._followed.values()]
+        alive = [one for name, one in self._followed.items() if name not in self._failed]
+        return [(one.offered, one.offered - one.taken) for one in alive]
 
     # --- inside
 
