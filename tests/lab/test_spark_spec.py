@@ -79,9 +79,11 @@ def test_a_loop_is_not_sped_up_without_limit(mine: str) -> None:
 
 
 def test_the_objective_is_what_queueing_keeps(mine: str) -> None:
-    assert prepare(SparkSpec(pipeline=mine)).params.r_max == 0.5  # type: ignore[attr-defined]
-    told = prepare(SparkSpec(pipeline=mine, objective_s=3.0))
-    assert told.params.r_max == 3.0  # type: ignore[attr-defined]
+    """A mean of half the objective, and no replica given up before a queue is that short."""
+    assert prepare(SparkSpec(pipeline=mine)).params.r_max == 0.25  # type: ignore[attr-defined]
+    told = prepare(SparkSpec(pipeline=mine, objective_s=3.0, speed_up=10))
+    assert told.params.r_max == 1.5  # type: ignore[attr-defined]
+    assert told.guards.hold_while_draining == 1.5
     own = prepare(SparkSpec(pipeline=mine, params={"r_max": "2"}))
     assert (own.params.r_max, own.objective_s) == (2.0, 0.5)  # type: ignore[attr-defined]
 

@@ -27,7 +27,6 @@ TIMES = {
 }  # fmt: skip
 GUARD_TIMES = {
     "stabilise_s": 300.0,
-    "hold_while_draining": 60.0,
     "cooldown_s": 300.0,
     "cooldown_up_s": 30.0,
     "cooldown_down_s": 600.0,
@@ -53,6 +52,7 @@ def test_service_times_and_objectives_stay() -> None:
     measured = PspsParams(service_time_s=FrozenDict(map=0.3))
     assert sped_up(measured, 20).service_time_s == {"map": 0.3}
     assert sped_up(QueueingParams(r_max=5.0), 20).r_max == 5.0
+    assert sped_up(Guards(hold_while_draining=5.0), 20).hold_while_draining == 5.0
 
 
 def test_all_times_of_guards_are_divided_and_nothing_else() -> None:

@@ -31,11 +31,14 @@ from penstock.workloads.workload import Workload
 #: What producers follow if nobody says.
 WORKLOAD = "pulsar"
 #: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
-INTERVAL_S, LEAST_INTERVAL_S = 15.0, 2.0
-WINDOW_S, LEAST_WINDOW_S = 60.0, 6.0
+INTERVAL_S, LEAST_INTERVAL_S = 15.0, 1.0
+WINDOW_S, LEAST_WINDOW_S = 60.0, 5.0
 #: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
 #: once, less when the last change has shown what it does.
 COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=120.0)
+#: Share of the objective that the mean response may take, and a queue when replicas are given
+#: up: the objective is there for single records, and most shall be within it.
+MEAN_SHARE = 0.5
 #: Minutes that a run takes if nobody says how much of the workload there shall be.
 RUN_MINUTES = 2
 
@@ -158,7 +161,7 @@ def prepare(spec: SparkSpec) -> Prepared:
         load=load,
         policy=policy,
         params=sped_up(policy.params.parse(given, f"parameter of {policy.name}"), faster),
-        guards=sped_up(Guards.parse(_guards(spec.guards), "guard"), faster),
+        guards=sped_up(Guards.parse(_guards(spec.guards, objective_s), "guard"), faster),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
         window_s=max(WINDOW_S / faster, LEAST_WINDOW_S, interval_s),
@@ -213,9 +216,10 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
         raise InputError("--minutes", f"must be at least 1, got {spec.minutes}")
 
 
-def _guards(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+def _guards(asked: Mapping[str, Any], objective_s: float | None) -> Mapping[str, Any]:
+    draining = {"hold_while_draining": MEAN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
-    return asked if is_told else {**COOLDOWNS, **asked}
+    return {**draining, **({} if is_told else COOLDOWNS), **asked}
 
 
 def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
@@ -243,7 +247,7 @@ def _default_params(
 ) -> dict[str, Any]:
     """What a run knows and a policy cannot: the objective, and the peak."""
     if policy == "queueing" and objective_s is not None:
-        return {"r_max": objective_s}
+        return {"r_max": MEAN_SHARE * objective_s}
     if policy == "static-peak" and load is not None:
         fed = [op.name for op in pipeline.operators.values() if set(op.reads) & set(pipeline.feeds)]
         return {"peak_rate": dict.fromkeys(fed, load.peak_rate)}

@@ -15,8 +15,8 @@ from penstock.errors import InputError
 
 P = TypeVar("P", bound=Params)
 
-#: Parameters in seconds that are no times of the loop: what a record takes, and an objective.
-KEPT = frozenset({"service_time_s", "r_max"})
+#: Parameters in seconds that are no times of the loop: what a record takes, or may wait.
+KEPT = frozenset({"service_time_s", "r_max", "hold_while_draining"})
 
 
 def sped_up(params: P, factor: float) -> P:

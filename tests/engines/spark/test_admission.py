@@ -17,6 +17,16 @@ def test_a_batch_takes_what_replicas_carry_in_the_time_it_shall_last() -> None:
     assert speed.limit(6, 0.5) == 300
 
 
+def test_rows_that_take_long_make_a_batch_rather_longer_than_shorter() -> None:
+    speed = Speed().after(batch(0, tasks=[task(rows=1, busy_s=0.7)]))
+    assert speed.limit(3, 1.0) == 6
+
+
+def test_replicas_without_rows_tell_nothing_where_rows_are_few() -> None:
+    speed = Speed().after(batch(0, tasks=[task(rows=1, busy_s=0.1), task(rows=0, busy_s=0.0)]))
+    assert speed.limit(2, 1.0) == 20
+
+
 def test_the_slowest_task_decides_how_long_a_batch_is() -> None:
     uneven = [task(rows=50, busy_s=0.5), task(rows=50, busy_s=2.0)]
     assert Speed().after(batch(0, tasks=uneven)).limit(2, 1.0) == 50

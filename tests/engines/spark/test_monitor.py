@@ -50,6 +50,15 @@ def test_an_operator_that_cannot_take_more_is_busy_all_the_time() -> None:
     assert shown.input_rate == pytest.approx(2 * 50 / 1.3, rel=0.02)
 
 
+def test_rows_that_do_not_fill_a_batch_leave_the_operator_no_less_busy() -> None:
+    """Two rows of 0.7 s are more than a second already; nothing else fits in beside them."""
+    work = [task(rows=2, busy_s=1.4), task(rows=2, busy_s=1.6)]
+    records = [batch(n, at=n * 1.9, took_s=1.8, tasks=work) for n in range(8)]
+    shown = seen(records, now=8 * 1.9)
+    assert shown.busy == pytest.approx(1.0, abs=0.03)
+    assert shown.service_time_s == pytest.approx(1.9 / 2, rel=0.03)
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.75])
 def test_the_rate_at_which_it_would_be_busy_is_what_it_carries(share: float) -> None:
     """At part load batches are shorter; the capacity that follows is that of full ones."""

@@ -5,6 +5,7 @@ effect with the next batch only. So a batch takes as many rows as k replicas car
 that a batch shall last, by what they carried in the last ones.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -38,7 +39,9 @@ class Speed:
             return self
         rows = sum(task.rows_in for task in worked)
         longest_s = max(task.busy_s for task in worked)
-        now = rows / len(record.tasks) / longest_s
+        # where rows are fewer than replicas, those without any tell nothing
+        taking = len(record.tasks) if rows >= len(record.tasks) else len(worked)
+        now = rows / taking / longest_s
         # small batches show their fixed costs; a speed that doubles is the better knowledge
         before = self.mean if self.mean is not None and now <= 2 * self.mean else now
         mean = before * (1 - _NEW) + now * _NEW
@@ -62,8 +65,13 @@ class Speed:
         """Rows that a batch of so many replicas may take."""
         if self.mean is None:
             return FIRST_ROWS * replicas
-        rows = min(self.mean * batch_s, max(self.last_rows, FIRST_ROWS) * GROWTH)
-        return max(1, round(rows)) * replicas
+        most = max(self.last_rows, FIRST_ROWS) * GROWTH
+        return min(full_rows(self.mean, batch_s), math.ceil(most)) * replicas
+
+
+def full_rows(speed: float, batch_s: float) -> int:
+    """Rows of one replica in a full batch; rather one too many, since a batch has fixed costs."""
+    return max(1, math.ceil(round(speed * batch_s, 6)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot import OperatorSnapshot
+from penstock.engines.spark.admission import full_rows
 from penstock.engines.spark.records import BatchRecord, TaskRecord
 
 #: Chunks or bins below which a variation would be guessed.
@@ -107,7 +108,8 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
     }
     if not rows:
         return found | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
-    service_s = sum(task.busy_s for task in span.tasks) / rows * _stretch(seen, span)
+    alone_s = sum(task.busy_s for task in span.tasks) / rows
+    service_s = alone_s * _stretch(seen, span, alone_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
     known_cpu = sum(s for s in cpu if s is not None)
@@ -122,12 +124,22 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
     }
 
 
-def _stretch(seen: Sighting, span: _Span) -> float:
-    """How much longer a record takes than its function does, in batches of full length."""
+def _stretch(seen: Sighting, span: _Span, alone_s: float) -> float:
+    """How much longer a record takes than its function does, in full batches."""
     lost = [r.committed_at - r.planned_at - mean_busy(r) for r in span.records]
     gaps = [b.planned_at - a.committed_at for a, b in pairwise(span.records)]
     between_s = min([*gaps, _LONGEST_BEFORE_PLAN_S]) if gaps else _BEFORE_PLAN_S
-    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / seen.batch_s
+    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _full_s(seen, span, alone_s)
+
+
+def _full_s(seen: Sighting, span: _Span, alone_s: float) -> float:
+    """Seconds that a replica works in a full batch: rows that take long do not fill it to the end.
+
+    A batch is as long as its slowest task, which is what the number of its rows goes by.
+    """
+    longest_s = sum(max(task.busy_s for task in r.tasks) for r in span.records if r.rows_in)
+    rows = sum(r.rows_in / min(r.rows_in, r.replicas) for r in span.records if r.rows_in)
+    return full_rows(rows / max(longest_s, 1e-9), seen.batch_s) * alone_s
 
 
 def mean_busy(record: BatchRecord) -> float:

@@ -13,7 +13,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.shipping import Cargo, ship
-from penstock.engines.spark.source import FORMAT, STAMPS
+from penstock.engines.spark.sink import TopicTarget
+from penstock.engines.spark.source import STAMPS, TopicSource
 from penstock.errors import InputError
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.loading import shipped_modules
@@ -68,7 +69,7 @@ def _into_topic(
     cargo = Cargo(operator=operator, outputs=outputs, stamped=stamped)
     ship(places.code(operator.name), cargo, shipped_modules(pipeline))
     options = {"run": str(places.run.resolve()), "operator": operator.name}
-    return frame.writeStream.format(FORMAT).options(**options).outputMode("append")
+    return frame.writeStream.format(TopicTarget.name()).options(**options).outputMode("append")
 
 
 def _read(
@@ -77,7 +78,8 @@ def _read(
     options = {"run": str(places.run.resolve()), "operator": operator.name}
     if not stamps:
         options[STAMPS] = "no"
-    return spark.readStream.format(FORMAT).options(**options).load()
+    spark.dataSource.register(TopicSource)  # anew for each query: see there
+    return spark.readStream.format(TopicSource.name()).options(**options).load()
 
 
 def _frame(spark: SparkSession, operator: Operator, places: Places) -> DataFrame:

@@ -10,7 +10,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from penstock.engines.spark.source import TopicSource
+from penstock.engines.spark.sink import TopicTarget
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 #: Where Spark puts what it may forget: inside the run, so that a kill leaves nothing elsewhere.
@@ -71,7 +71,7 @@ def start_session(
             wishes["pass_fds"] = (lock,)
         gateway = launch_gateway(conf, wishes)  # type: ignore[no-untyped-call]
     session = SparkSession(SparkContext(conf=conf, gateway=gateway))
-    session.dataSource.register(TopicSource)
+    session.dataSource.register(TopicTarget)
     return session
 
 

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
 
 from penstock.engines.spark import failures, framing, fused
 from penstock.engines.spark.outputs import Outputs
@@ -23,6 +28,7 @@ from penstock.topics.retention import trim
 from penstock.topics.segment import SEGMENTS, Segment
 from penstock.topics.topic import Topic
 
+FORMAT = "penstock-sink"
 #: Seconds between two looks for what may be removed from a topic.
 TRIM_EVERY_S = 2.0
 
@@ -34,6 +40,19 @@ class TaskMessage(WriterCommitMessage):
     task: TaskRecord
     events: Events = ()
     segments: dict[str, Segment] = field(default_factory=dict)
+
+
+class TopicTarget(DataSource):
+    """What Spark writes to for an operator, with options run and operator."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name under which Spark knows it."""
+        return FORMAT
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "TopicSink":  # noqa: N802, ARG002
+        """Make the writer; Spark does so for each batch."""
+        return TopicSink(self.options["run"], self.options["operator"])
 
 
 class TopicSink(DataSourceStreamArrowWriter):

@@ -28,7 +28,7 @@ from penstock.topics.readers import positions, save_position
 from penstock.topics.schema import without_event
 from penstock.topics.topic import Topic
 
-FORMAT = "penstock"
+FORMAT = "penstock-source"
 #: The option that leaves `_event` out for a function that does not look at it.
 STAMPS = "stamps"
 #: The one column of a row that says what a task shall do.
@@ -39,7 +39,12 @@ Offset = Mapping[str, Any]
 
 
 class TopicSource(DataSource):
-    """`spark.readStream.format("penstock")`, with options run and operator."""
+    """What Spark reads for an operator, with options run and operator.
+
+    Each query needs a registration of its own: when its process starts, Spark writes into the
+    environment that belongs to the registration, unguarded, while the tasks of every other
+    query with the same registration are being serialised with it.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -58,12 +63,6 @@ class TopicSource(DataSource):
     def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
         """Make the reader; Spark does so in the source's process and in each task."""
         return TopicReader(self.options["run"], self.options["operator"], schema)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802, ARG002
-        """Make the writer that stands at the other end of the operator."""
-        from penstock.engines.spark.sink import TopicSink  # noqa: PLC0415  (a task of a source needs none)
-
-        return TopicSink(self.options["run"], self.options["operator"])
 
 
 def _job(options: Mapping[str, str]) -> tuple[Places, Duty]:
