@@ -16,10 +16,9 @@ import pytest
 from penstock.cli.main import build_parser, main
 from penstock.cli.run import spec_of
 from penstock.cli.run_report import comparison, report
-from penstock.control.loop import Tick
 from penstock.control.rundir import begin_run, finish_run, read_run
-from penstock.engines.port import Status
-from penstock.lab.spark_spec import SparkSpec, prepare
+from penstock.lab.preparing import prepare
+from penstock.lab.spark_spec import SparkSpec
 
 Capture = pytest.CaptureFixture[str]
 
@@ -179,15 +178,6 @@ def test_one_run_is_a_page(tmp_path: Path) -> None:
         assert part in text
     row = next(line for line in text.splitlines() if line.startswith("map"))
     assert row.split() == ["map", "4.0", "9", "10", "7"]
-
-
-def test_a_record_that_two_operators_read_was_offered_once(tmp_path: Path) -> None:
-    with begin_run(tmp_path, {}, {}) as journal:
-        for at in (2.0, 4.0):
-            status = Status(at=at, requested={}, running={}, offered_records=int(500 * at))
-            journal.write(Tick(at=at, status=status))
-    lines = report(RESULT, tmp_path)
-    assert lines[1].split()[0] == "250"  # records/s, not 500
 
 
 @pytest.mark.parametrize(

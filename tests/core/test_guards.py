@@ -91,8 +91,9 @@ def test_max_increase_limits_growth_only() -> None:
 
 
 def test_bounds_always_hold() -> None:
-    seen = guarded(decided(a=(5, 40), b=(5, -3)), measures={"a": {"max_parallelism": 12}})
-    assert seen == {"a": 12, "b": 1}
+    bounds = {"a": {"max_parallelism": 12}, "c": {"min_parallelism": 3}}
+    seen = guarded(decided(a=(5, 40), b=(5, -3), c=(5, 2)), measures=bounds)
+    assert seen == {"a": 12, "b": 1, "c": 3}
 
 
 def test_bounds_cannot_be_switched_off() -> None:

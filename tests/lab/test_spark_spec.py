@@ -9,7 +9,8 @@ import pytest
 from penstock.control.header import decider_of
 from penstock.control.rundir import open_run
 from penstock.errors import InputError
-from penstock.lab.spark_spec import LEAST_INTERVAL_S, SparkSpec, prepare, read_spec
+from penstock.lab.preparing import LEAST_INTERVAL_S, prepare
+from penstock.lab.spark_spec import SparkSpec, read_spec
 
 PIPELINE = """
 from penstock import Pipeline

@@ -141,7 +141,7 @@ def _refuse_others(args: argparse.Namespace) -> None:
 
 
 def _place(spec: "SparkSpec", policy: str) -> Path:
-    from penstock.lab.spark_spec import WORKLOAD  # noqa: PLC0415
+    from penstock.lab.preparing import WORKLOAD  # noqa: PLC0415
 
     now = time.strftime("%Y%m%d-%H%M%S")
     return default_place((spec.pipeline, spec.workload or WORKLOAD, policy), now, Path("runs"))

@@ -1,7 +1,6 @@
 """The figures of runs on Spark for people: one run as a page, several policies as one table."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ def report(result: Result, directory: Path) -> list[str]:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
     for tick in read_ticks(directory / JOURNAL):
-        timeline.add(_counted_once(tick, result))
+        timeline.add(tick)
     facts = list(_facts(result))
     wide = max(len(label) for label, _ in facts)
     lines = [f"{label:<{wide}}  {text}" for label, text in facts]
@@ -44,15 +43,6 @@ def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
     above = ["", "replicas", "", "latency, s", "", "", "", "objective", "", "records", "", ""]
     lines = table([above, *rows])
     return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
-
-
-def _counted_once(tick: Tick, result: Result) -> Tick:
-    """Count a record once that several operators take from one topic; the engine counts each."""
-    counted, once = result["offered_records"], result["records"]["offered"]
-    if counted == once or not counted:
-        return tick
-    offered = round(tick.status.offered_records * once / counted)
-    return replace(tick, status=replace(tick.status, offered_records=offered))
 
 
 def _operators(result: Result) -> list[str]:

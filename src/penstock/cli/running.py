@@ -15,7 +15,8 @@ from penstock.cli.screen import STOPPING, Screen, restore
 from penstock.control.journal import read_journal
 from penstock.control.rundir import JOURNAL, RESULT
 from penstock.engines.spark.places import read_json
-from penstock.lab.spark_spec import WORKLOAD, Prepared, SparkSpec, prepare
+from penstock.lab.preparing import WORKLOAD, Prepared, prepare
+from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.watching import Stop
 
 #: The picture of a run, in its directory.

@@ -32,7 +32,9 @@ class Guards(Params):
         None, "no scale-in while working off the queue takes longer", unit="s", low=0
     )
     max_increase: int | None = param(None, "most replicas one action may add", low=0)
-    bounds: bool = param(True, "at least 1, at most the operator's maximum; always on")
+    bounds: bool = param(
+        True, "at least the operator's minimum or 1, at most its maximum; always on"
+    )
     budget: int | None = param(None, "most replicas of all operators together", low=1)
     cooldown_s: float | None = param(None, "no change this long after one", unit="s", low=0)
     cooldown_up_s: float | None = param(None, "the same for increases only", unit="s", low=0)
@@ -157,13 +159,13 @@ def _max_increase(decision: Decision, _now: Snapshot, _past: Past, guards: Guard
 
 
 def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> Decision:
-    """6: at least 1, at most the operator's maximum."""
+    """6: at least the operator's minimum or 1, at most its maximum."""
 
     def change(op: str, target: Target) -> tuple[int, Reason]:
-        maximum = now.operators[op].max_parallelism
+        minimum, maximum = now.operators[op].min_parallelism or 1, now.operators[op].max_parallelism
         if maximum is not None and target.wanted > maximum:
             return maximum, Reason.CAPPED_BY_MAXIMUM
-        return max(1, target.wanted), Reason.RAISED_TO_MINIMUM
+        return max(minimum, target.wanted), Reason.RAISED_TO_MINIMUM
 
     return _each(decision, "bounds", change)
 

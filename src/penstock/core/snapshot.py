@@ -20,6 +20,8 @@ class OperatorSnapshot:
     upstream: tuple[str, ...] = ()
     #: Replicas that run.
     parallelism: int
+    #: Bounds; without them at least one, and as many as there may be.
+    min_parallelism: int | None = None
     max_parallelism: int | None = None
     #: Replicas that were asked for and may not be there yet.
     requested: int | None = None

@@ -106,17 +106,24 @@ class Engine(Protocol):
         ...
 
 
-def check_plan(plan: Plan, operators: Mapping[str, int | None], able: Capabilities) -> None:
+def check_plan(
+    plan: Plan,
+    operators: Mapping[str, int | None],
+    able: Capabilities,
+    least: Mapping[str, int] = FrozenDict(),
+) -> None:
     """Refuse a plan that names what is not there or asks for what the engine cannot do.
 
-    `operators` maps each name to its maximum, None for no maximum.
+    `operators` maps each name to its maximum, None for no maximum; `least` to its minimum,
+    where that is not 1.
     """
     for name, wanted in plan.replicas.items():
         if name not in operators:
             raise InputError(f"replicas.{name}", "unknown operator", nearest(name, operators))
-        maximum = operators[name]
-        if wanted < 1 or (maximum is not None and wanted > maximum):
-            bound = "at least 1" if maximum is None else f"from 1 to {maximum}"
+        minimum, maximum = least.get(name, 1), operators[name]
+        if wanted < minimum or (maximum is not None and wanted > maximum):
+            at_least = f"at least {minimum}"
+            bound = at_least if maximum is None else f"from {minimum} to {maximum}"
             raise InputError(f"replicas.{name}", f"must be {bound}, got {wanted}")
     if plan.moves and not able.moves_slices:
         raise InputError("moves", "this engine cannot move slices")

@@ -20,7 +20,8 @@ from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
 from penstock.control.scores import rescales_possible
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.spark.engine import Pace, SparkEngine
+from penstock.engines.spark.duty import Pace
+from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm
@@ -37,7 +38,7 @@ from penstock.lab.holding import (
     spark_may_go,
 )
 from penstock.lab.outcome import Outcome, offered_rate, records, who_leaves_out
-from penstock.lab.spark_spec import Prepared
+from penstock.lab.preparing import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.lock import Lock

@@ -100,7 +100,8 @@ class Pipeline:
     ) -> Decorator:
         """Add a function over Spark frames: fn(df) -> df.
 
-        It sees `_event`, when each record was due; keep it where you can, or it is estimated.
+        It sees `_event`, when each record was due, and may leave it out: rows get it back by
+        their place in the line, exactly if each row in gives one row out.
         """
         options = Options(
             min_replicas=min_replicas,

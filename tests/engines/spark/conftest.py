@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.engines.spark.engine import Pace, SparkEngine
+from penstock.engines.spark.duty import Pace
+from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm

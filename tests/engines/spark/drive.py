@@ -24,7 +24,8 @@ from tests.engines.spark.soak_pipeline import soak_pipeline
 
 from penstock.core.histogram import Histogram
 from penstock.engines.port import Plan
-from penstock.engines.spark.engine import Pace, SparkEngine
+from penstock.engines.spark.duty import Pace
+from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.session import end_session, kill_session, start_session
 from penstock.engines.spark.warming import warm

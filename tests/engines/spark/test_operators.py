@@ -55,7 +55,7 @@ def test_chains_splits_filters_and_unions(started: Started, places: Places) -> N
     pipeline.topic("odd", "id long, word string", keep="1 day")
     pipeline.topic("all", "id long, word string, size int")
 
-    @pipeline.batches(reads="in", writes="even", max_replicas=5)
+    @pipeline.batches(reads="in", writes="even", min_replicas=2, replicas=2, max_replicas=5)
     def keep_even(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.filter(pc.equal(pc.bit_wise_and(batch["id"], 1), 0))
 
@@ -74,8 +74,12 @@ def test_chains_splits_filters_and_unions(started: Started, places: Places) -> N
     for k in (3, 5, 2):
         engine.apply(Plan(replicas={"keep_even": k, "keep_odd": k, "measure": k}))
         engine.advance(0.7)
+    with pytest.raises(InputError, match="from 2 to 5, got 1"):
+        engine.apply(Plan(replicas={"keep_even": 1}))
     until(engine, drained(engine))
 
+    status = engine.status()  # two operators read these rows, and still they are 3,000
+    assert (status.offered_records, status.backlog_records) == (3000, 0)
     assert rows(places, "even") == list(range(0, 3000, 2))
     assert rows(places, "odd") == list(range(1, 3000, 2))
     assert rows(places, "odd", "word") == [words[i].upper() for i in range(1, 3000, 2)]

@@ -5,11 +5,24 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.engines.spark.places import Places, read_json, write_json
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
 
 #: Time that one batch shall take, in seconds: a change takes effect with the next one.
 BATCH_S = 1.0
 #: More batches a second than this only burn the driver.
 GAP_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast things go."""
+
+    #: Time that a batch shall take, and least time from one to the next.
+    batch_s: float = BATCH_S
+    gap_s: float = GAP_S
+    #: What a snapshot looks back on.
+    window_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +59,26 @@ class Duty:
         """Read what `save` wrote."""
         data: Mapping[str, Any] = read_json(places.duty(operator))
         return cls(**{**data, "reads": tuple(data["reads"])})
+
+
+def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
+    """Return what an operator of a pipeline keeps to."""
+    options = operator.options
+    behind = {
+        other.name: other.options.queue_limit
+        for other in pipeline.operators.values()
+        if operator.writes in other.reads and other.options.queue_limit is not None
+    }
+    return Duty(
+        name=operator.name,
+        kind=operator.kind,
+        reads=operator.reads,
+        writes=operator.writes,
+        grouping=options.grouping,
+        timeout_s=options.timeout_s,
+        queue_size=options.queue_size,
+        dropped_to=options.dropped_to,
+        limits=behind,
+        batch_s=pace.batch_s,
+        gap_s=pace.gap_s,
+    )

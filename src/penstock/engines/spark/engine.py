@@ -3,17 +3,14 @@
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark import failures
-from penstock.engines.spark.duty import BATCH_S, GAP_S, Duty
+from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
 from penstock.engines.spark.orders import Order, give
@@ -35,17 +32,6 @@ WATCH_S = 1.0
 START_S = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How fast things go."""
-
-    #: Time that a batch shall take, and least time from one to the next.
-    batch_s: float = BATCH_S
-    gap_s: float = GAP_S
-    #: What a snapshot looks back on.
-    window_s: float = 10.0
-
-
 class SparkEngine:
     """Runs a checked pipeline in a run directory. `start` it, and `stop` it in the end."""
 
@@ -63,8 +49,7 @@ class SparkEngine:
         self._initial = initial or {}
         self.topology = pipeline.check()
         self._followed: dict[str, Followed] = {}
-        self._failed: dict[str, str] = {}
-        self._starter = Starter()
+        self._starter = Starter(places)
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
@@ -82,7 +67,7 @@ class SparkEngine:
         for name in self._in_order():
             operator = self.pipeline.operators[name]
             failures.forget(self.places, name)
-            duty = self._duty(operator)
+            duty = duty_of(self.pipeline, operator, self._pace)
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
             writer = make_query(self._spark, self.pipeline, operator, self.places, duty)
             self._starter.add(name, writer)
@@ -100,7 +85,7 @@ class SparkEngine:
             self._looked = time.time()
             self._look()
             waiting = [one for one in self._followed.values() if not one.records]
-            if self._failed or not (waiting or self._starter.beginning):
+            if self._starter.failed or not (waiting or self._starter.beginning):
                 return
             time.sleep(LOOK_S)
 
@@ -170,8 +155,10 @@ class SparkEngine:
 
     def apply(self, plan: Plan) -> None:
         """Order replicas; they run from each operator's next batch on."""
-        bounds = {n: one.operator.options.max_replicas for n, one in self._followed.items()}
-        check_plan(plan, bounds, self.capabilities)
+        options = {name: one.operator.options for name, one in self._followed.items()}
+        most = {name: each.max_replicas for name, each in options.items()}
+        least = {name: each.min_replicas for name, each in options.items()}
+        check_plan(plan, most, self.capabilities, least)
         for name, replicas in plan.replicas.items():
             one = self._followed[name]
             one.requested, one.batches_since = replicas, 0
@@ -182,11 +169,10 @@ class SparkEngine:
         """Where things stand, and what happened since the last call."""
         ops = self._followed
         sources = [one for one in ops.values() if one.is_source]
+        offered, taken = self._at_the_door()
         sinks = [one for one in ops.values() if not self.topology.downstream[one.name]]
         told = {self._path(one.name): latency(one.fresh) for one in sinks}
         ages = [age for one in sources if (age := age_when_taken(one.fresh)) is not None]
-        offered = sum(one.offered for one in sources)
-        taken = sum(one.taken for one in sources)
         lost = sum(one.rows_dropped for one in ops.values())
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         for one in ops.values():
@@ -203,9 +189,20 @@ class SparkEngine:
             processed_records=taken - lost,
             dropped_records=lost,
             backlog_records=offered - taken,
-            over=bool(self._failed)
-            and not any(query.isActive for query in self._starter.queries.values()),
+            over=self._starter.is_over,
         )
+
+    def _at_the_door(self) -> tuple[int, int]:
+        """Rows that came to topics which no operator fills, and those that all readers took."""
+        filled = {op.writes for op in self.pipeline.operators.values() if op.kind != "ingest"}
+        ends: dict[str, int] = {}
+        taken: dict[str, int] = {}
+        for one in self._followed.values():
+            for name, topic in one.topics.items():
+                if name not in filled:
+                    ends[name] = topic.end
+                    taken[name] = min(one.position[name], taken.get(name, topic.end))
+        return sum(ends.values()), sum(taken.values())
 
     # --- for people
 
@@ -222,7 +219,7 @@ class SparkEngine:
     @property
     def failed(self) -> Mapping[str, str]:
         """Operators that stopped, and why."""
-        return dict(self._failed)
+        return dict(self._starter.failed)
 
     @property
     def is_drained(self) -> bool:
@@ -235,7 +232,7 @@ class SparkEngine:
     def _waiting(self) -> list[tuple[int, int]]:
         """Rows that ever came to each operator, and those of them that wait."""
         self._look()
-        alive = [one for name, one in self._followed.items() if name not in self._failed]
+        alive = [one for name, one in self._followed.items() if name not in self._starter.failed]
         return [(one.offered, one.offered - one.taken) for one in alive]
 
     # --- inside
@@ -250,37 +247,10 @@ class SparkEngine:
         if now < self._watched + WATCH_S:
             return
         self._watched = now
-        for name, query in list(self._starter.queries.items()):
-            if name not in self._failed and not query.isActive:
-                self._note_failure(name, query)
-
-    def _note_failure(self, name: str, query: StreamingQuery) -> None:
-        error = query.exception()
-        if error is None:
-            return
-        told = failures.hear(self.places, name)
-        if told is None and self._starter.may_help(name, self._next_batch(name)):
-            # its own function did not fail, so a process of it died
-            if self._starter.is_free:  # or else at the next look
-                self._start_again(name, error)
-            return
-        text = told.text(name) if told else _first_lines(error)
-        self._failed[name] = text
-        event = Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
-        self._events.append(self._in_run_time(event))
+        self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
 
     def _next_batch(self, name: str) -> int:
         return self._followed[name].log.next if name in self._followed else 0
-
-    def _start_again(self, name: str, error: StreamingQueryException) -> None:
-        batch = self._next_batch(name)
-        self._starter.start_again(name, batch)
-        numbers = {
-            "tries": self._starter.tries(name, batch),
-            "error": str(error).splitlines()[0],
-        }
-        event = Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
-        self._events.append(self._in_run_time(event))
 
     def _in_run_time(self, event: Event) -> Event:
         at = round(max(0.0, self._before_s + event.at - self._began), 3)
@@ -294,27 +264,6 @@ class SparkEngine:
             *(name for name in self.topology.order if kinds[name] in ("frame", "batch")),
             *(name for name, kind in kinds.items() if kind == "egress"),
         ]
-
-    def _duty(self, operator: Operator) -> Duty:
-        options = operator.options
-        behind = {
-            other.name: other.options.queue_limit
-            for other in self.pipeline.operators.values()
-            if operator.writes in other.reads and other.options.queue_limit is not None
-        }
-        return Duty(
-            name=operator.name,
-            kind=operator.kind,
-            reads=operator.reads,
-            writes=operator.writes,
-            grouping=options.grouping,
-            timeout_s=options.timeout_s,
-            queue_size=options.queue_size,
-            dropped_to=options.dropped_to,
-            limits=behind,
-            batch_s=self._pace.batch_s,
-            gap_s=self._pace.gap_s,
-        )
 
     def _follow(self, operator: Operator) -> Followed:
         replicas = self._first_replicas(operator)
@@ -345,7 +294,3 @@ class SparkEngine:
         if len(feeders) == 1:
             return f"{self._path(feeders[0])} > {name}"
         return f"({' | '.join(feeders)}) > {name}"
-
-
-def _first_lines(error: StreamingQueryException) -> str:
-    return "\n".join(str(error).splitlines()[:12])

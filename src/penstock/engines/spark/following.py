@@ -25,7 +25,6 @@ class Followed:
     #: Wall clock at which `requested` was asked for; None once it runs.
     asked_at: float | None = None
     batches_since: int = 0
-    failed: str = ""
     position: dict[str, int] = field(default_factory=dict)
     records: deque[BatchRecord] = field(default_factory=deque)
     fresh: list[BatchRecord] = field(default_factory=list)
@@ -129,6 +128,7 @@ class Followed:
         return Sighting(
             name=self.name,
             upstream=self.upstream,
+            min_replicas=self.operator.options.min_replicas,
             max_replicas=self.operator.options.max_replicas,
             requested=self.requested,
             running=self.running,

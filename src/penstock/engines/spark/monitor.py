@@ -34,6 +34,7 @@ class Sighting:
 
     name: str
     upstream: tuple[str, ...]
+    min_replicas: int = 1
     max_replicas: int
     requested: int
     running: int
@@ -70,6 +71,7 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
         name=seen.name,
         upstream=seen.upstream,
         parallelism=seen.running,
+        min_parallelism=seen.min_replicas if seen.min_replicas > 1 else None,
         max_parallelism=seen.max_replicas,
         requested=seen.requested,
         queue=queue,

@@ -66,7 +66,8 @@ def start_session(
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with log.with_suffix(".out").open("ab") as stream:
-        wishes: dict[str, Any] = {"stdout": stream, "stderr": stream}
+        # a signal to our group is for us; the JVM ends when we do
+        wishes: dict[str, Any] = {"stdout": stream, "stderr": stream, "start_new_session": True}
         if lock is not None:
             wishes["pass_fds"] = (lock,)
         gateway = launch_gateway(conf, wishes)  # type: ignore[no-untyped-call]

@@ -2,9 +2,15 @@
 
 import os
 import time
+from collections.abc import Callable
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.engines.port import Event
+from penstock.engines.spark import failures
+from penstock.engines.spark.places import Places
 
 #: Queries that begin at once. Spark gives the process of a source ten seconds to start, which is
 #: not enough on a busy machine if all of them do so together.
@@ -16,12 +22,15 @@ MOST_TRIES = 5
 class Starter:
     """The queries of a run; each goes on from its checkpoint when it is started again."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self._writers: dict[str, DataStreamWriter] = {}
         #: By operator: how often it was started again, and the batch that it was at.
         self._tries: dict[str, tuple[int, int]] = {}
         #: By operator, as they were started last.
         self.queries: dict[str, StreamingQuery] = {}
+        #: Operators that stopped for good, and why.
+        self.failed: dict[str, str] = {}
 
     def add(self, operator: str, writer: DataStreamWriter) -> None:
         """Take a query that is to be started."""
@@ -49,14 +58,37 @@ class Starter:
         tries, before = self._tries.get(operator, (0, batch))
         return tries if before == batch else 0
 
-    def may_help(self, operator: str, batch: int) -> bool:
-        """Whether to start it again: not for ever, and not when all are about to stop."""
-        return operator in self._writers and self.tries(operator, batch) < MOST_TRIES
+    def watch(self, next_batch: Callable[[str], int]) -> list[Event]:
+        """Look after queries that ended by themselves; return what happened, by the wall clock."""
+        return [
+            event
+            for name, query in list(self.queries.items())
+            if name not in self.failed and not query.isActive
+            if (error := query.exception()) is not None
+            if (event := self._care(name, error, next_batch(name))) is not None
+        ]
 
-    def start_again(self, operator: str, batch: int) -> None:
+    def _care(self, name: str, error: StreamingQueryException, batch: int) -> Event | None:
+        told = failures.hear(self._places, name)
+        if told is None and name in self._writers and self.tries(name, batch) < MOST_TRIES:
+            # its own function did not fail, so a process of it died
+            return self._start_again(name, error, batch) if self.is_free else None
+        text = told.text(name) if told else "\n".join(str(error).splitlines()[:12])
+        self.failed[name] = text
+        return Event(at=time.time(), kind="failed", operator=name, numbers={"error": text})
+
+    def _start_again(self, name: str, error: StreamingQueryException, batch: int) -> Event:
         """Start a query whose next batch is this one, and remember the try."""
-        self._tries[operator] = (self.tries(operator, batch) + 1, batch)
-        self.queries[operator] = self._writers[operator].start()
+        tries = self.tries(name, batch) + 1
+        self._tries[name] = (tries, batch)
+        self.queries[name] = self._writers[name].start()
+        numbers = {"tries": tries, "error": str(error).splitlines()[0]}
+        return Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether an operator has failed and none works any more."""
+        return bool(self.failed) and not any(query.isActive for query in self.queries.values())
 
     def close(self) -> None:
         """Start nothing again from here on."""
