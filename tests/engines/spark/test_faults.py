@@ -29,7 +29,7 @@ SEED = 20_160_112
 
 @pytest.mark.spark
 def test_no_kill_loses_or_doubles_a_row(tmp_path: Path) -> None:
-    turns = ("worker", "source", "driver", "committer", "jvm", "daemon", "worker")
+    turns = ("worker", "source", "driver", "committer", "daemon", "jvm")
     outcome = wreak(tmp_path, kills=len(turns), seed=SEED, records=500, turns=turns)
     print(table(outcome))
     assert outcome.wrong == []

@@ -3,6 +3,7 @@
 A new worker then starts in milliseconds and shares the memory of what was imported.
 """
 
+import gc
 import os
 
 # one thread a replica: replicas are the parallelism
@@ -24,4 +25,6 @@ import penstock.engines.spark.source  # noqa: F401
 
 if __name__ == "__main__":
     pa.set_cpu_count(1)
+    gc.collect()
+    gc.freeze()  # workers share these pages as long as nobody walks over them
     pyspark.daemon.manager()
