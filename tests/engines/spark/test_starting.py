@@ -46,7 +46,7 @@ def made(places: Places) -> Made:
     def make(*names: str, looks: int = 0, reason: str = "") -> tuple[Starter, list[str]]:
         starter, started = Starter(places), list[str]()
         for name in names:
-            starter.add(name, Writer(name, started, looks, reason))  # type: ignore[arg-type]
+            starter.add(name, Writer(name, started, looks, reason).start)  # type: ignore[arg-type]
         return starter, started
 
     return make

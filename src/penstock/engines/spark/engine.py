@@ -69,8 +69,8 @@ class SparkEngine:
             failures.forget(self.places, name)
             duty = duty_of(self.pipeline, operator, self._pace)
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
-            writer = make_query(self._spark, self.pipeline, operator, self.places, duty)
-            self._starter.add(name, writer)
+            start = make_query(self._spark, self.pipeline, operator, self.places, duty)
+            self._starter.add(name, start)
             if operator.kind in ("frame", "batch"):
                 self._followed[name] = self._follow(operator)
         recover(self.pipeline, self.places)

@@ -1,6 +1,6 @@
 """One streaming query an operator: how each kind of operator becomes one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import AtomicType, BinaryType, StringType, StructType
 
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.places import Places
@@ -24,6 +25,11 @@ from penstock.topics.retention import parse_retention
 from penstock.topics.schema import EVENT, first_difference, without_event
 from penstock.topics.topic import Topic
 
+#: Spark looks at the size of a batch for Python after each row, which takes longer than the row
+#: does; where rows are all of a size and small, their number is limit enough.
+_BYTES, _NO_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
+#: Of any size; all that is not atomic is, too.
+_LONG = (StringType, BinaryType)
 #: Parts of a plan that keep state or move rows between tasks.
 _STATEFUL = ("Aggregate", "Deduplicate", "Join", "Repartition", "GlobalLimit", "Sort", "MapGroups")
 
@@ -41,30 +47,54 @@ def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> N
 
 def make_query(
     spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places, duty: Duty
-) -> DataStreamWriter:
-    """Make an operator's query, not started yet, and the topics that it writes."""
+) -> Callable[[], StreamingQuery]:
+    """Make an operator's query and the topics that it writes; return what starts it."""
     duty.save(places)
+    is_small = False
     if operator.kind == "egress":
         writer = operator.function(_read(spark, operator, places))
         if not isinstance(writer, DataStreamWriter):
             problem = f"must return a DataStreamWriter, got {type(writer).__name__}"
             raise InputError(operator.name, problem, "return df.writeStream with its format set")
     else:
-        writer = _into_topic(spark, pipeline, operator, places)
+        frame, stamped = _rows(spark, pipeline, operator, places)
+        is_small = operator.kind != "batch" and _all_of_a_size(frame.schema)
+        writer = _into_topic(pipeline, operator, places, frame, stamped)
     checkpoint = str(places.checkpoint(operator.name).resolve())
-    return writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+    writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+
+    def start() -> StreamingQuery:
+        usual = spark.conf.get(_BYTES)
+        assert usual is not None
+        if is_small:
+            spark.conf.set(_BYTES, _NO_LIMIT)
+        try:
+            return writer.start()  # a query keeps the settings that it is started with
+        finally:
+            spark.conf.set(_BYTES, usual)
+
+    return start
+
+
+def _all_of_a_size(schema: StructType) -> bool:
+    kinds = [field.dataType for field in schema]
+    return all(isinstance(k, AtomicType) and not isinstance(k, _LONG) for k in kinds)
+
+
+def _rows(
+    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places
+) -> tuple[DataFrame, bool]:
+    """Return what goes into the operator's sink, and whether rows carry their stamps."""
+    if operator.kind == "batch":
+        return _read(spark, operator, places), False
+    frame = _frame(spark, operator, places)
+    _fit_topic(pipeline, operator, frame, places)
+    return frame, EVENT in frame.columns
 
 
 def _into_topic(
-    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places
+    pipeline: Pipeline, operator: Operator, places: Places, frame: DataFrame, stamped: bool
 ) -> DataStreamWriter:
-    stamped = False
-    if operator.kind == "batch":
-        frame = _read(spark, operator, places)
-    else:
-        frame = _frame(spark, operator, places)
-        stamped = EVENT in frame.columns
-        _fit_topic(pipeline, operator, frame, places)
     outputs = _outputs(operator, places)
     cargo = Cargo(operator=operator, outputs=outputs, stamped=stamped)
     ship(places.code(operator.name), cargo, shipped_modules(pipeline))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.engines.port import Event
 from penstock.engines.spark import failures
@@ -24,7 +23,7 @@ class Starter:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._writers: dict[str, DataStreamWriter] = {}
+        self._starts: dict[str, Callable[[], StreamingQuery]] = {}
         #: By operator: how often it was started again, and the batch that it was at.
         self._tries: dict[str, tuple[int, int]] = {}
         #: By operator, as they were started last.
@@ -32,16 +31,16 @@ class Starter:
         #: Operators that stopped for good, and why.
         self.failed: dict[str, str] = {}
 
-    def add(self, operator: str, writer: DataStreamWriter) -> None:
+    def add(self, operator: str, start: Callable[[], StreamingQuery]) -> None:
         """Take a query that is to be started."""
-        self._writers[operator] = writer
+        self._starts[operator] = start
 
     def start(self) -> None:
         """Start all, the last that was added first."""
-        for operator in reversed(self._writers):
+        for operator in reversed(self._starts):
             while not self.is_free:
                 time.sleep(0.05)
-            self.queries[operator] = self._writers[operator].start()
+            self.queries[operator] = self._starts[operator]()
 
     @property
     def beginning(self) -> int:
@@ -70,7 +69,7 @@ class Starter:
 
     def _care(self, name: str, error: StreamingQueryException, batch: int) -> Event | None:
         told = failures.hear(self._places, name)
-        if told is None and name in self._writers and self.tries(name, batch) < MOST_TRIES:
+        if told is None and name in self._starts and self.tries(name, batch) < MOST_TRIES:
             # its own function did not fail, so a process of it died
             return self._start_again(name, error, batch) if self.is_free else None
         text = told.text(name) if told else "\n".join(str(error).splitlines()[:12])
@@ -81,7 +80,7 @@ class Starter:
         """Start a query whose next batch is this one, and remember the try."""
         tries = self.tries(name, batch) + 1
         self._tries[name] = (tries, batch)
-        self.queries[name] = self._writers[name].start()
+        self.queries[name] = self._starts[name]()
         numbers = {"tries": tries, "error": str(error).splitlines()[0]}
         return Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
 
@@ -92,7 +91,7 @@ class Starter:
 
     def close(self) -> None:
         """Start nothing again from here on."""
-        self._writers.clear()
+        self._starts.clear()
 
 
 def _is_beginning(query: StreamingQuery) -> bool:
