@@ -6,18 +6,14 @@ import pyarrow.compute as pc
 from penstock import Pipeline
 
 orders = Pipeline("orders", objective_s=3, summary="which orders are large?")
-orders.topic("placed", "id long, customer string, amount double")
-orders.topic("large", "id long, customer string, amount double")
+orders.topic("placed", "id long, amount double")
+orders.topic("large", "id long, amount double")
 
 
 @orders.produces("placed")  # what comes in; another process or an ingest operator can do that, too
 def shop(first_id, due):
     ids = range(first_id, first_id + len(due))
-    return {
-        "id": ids,
-        "customer": [f"c{i % 97}" for i in ids],
-        "amount": [i % 500 * 1.0 for i in ids],
-    }
+    return {"id": ids, "amount": [float(i % 500) for i in ids]}
 
 
 @orders.batches(reads="placed", writes="large", max_replicas=4)

@@ -65,14 +65,14 @@ def test_speed_up_keeps_rates_and_objectives(mine: str) -> None:
     assert fast.objective_s == slow.objective_s == 0.5
     assert (slow.interval_s, fast.interval_s) == (15, 3.75)
     assert (slow.guards.cooldown_up_s, fast.guards.cooldown_up_s) == (15, 3.75)
-    assert (slow.guards.cooldown_down_s, fast.guards.cooldown_down_s) == (120, 30)
+    assert (slow.guards.cooldown_down_s, fast.guards.cooldown_down_s) == (60, 15)
     assert (slow.window_s, fast.window_s) == (60, 15)
 
 
 def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:
     asked = prepare(SparkSpec(pipeline=mine, guards={"cooldown_s": "300", "budget": "9"})).guards
     assert (asked.cooldown_s, asked.cooldown_up_s, asked.cooldown_down_s) == (300, None, None)
-    assert prepare(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 120
+    assert prepare(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 60
 
 
 def test_a_loop_is_not_sped_up_without_limit(mine: str) -> None:

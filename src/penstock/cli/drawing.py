@@ -6,7 +6,6 @@ from pathlib import Path
 
 from penstock.control.journal import Journal
 from penstock.control.loop import Tick
-from penstock.core.histogram import Histogram
 from penstock.reports.pictures import Line, Panel, over_time
 
 
@@ -44,7 +43,7 @@ def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
         Panel(
             title="latency from due to done, 95 % of the records below",
             unit="s",
-            lines=(line("latency", [_latency(tick) for tick in ticks]),),
+            lines=tuple(_latency(ticks, path) for path in _paths(ticks)),
             level=objective_s,
             level_name="objective",
         ),
@@ -61,8 +60,19 @@ def _queue(tick: Tick, name: str) -> float:
     return math.nan if found is None else found
 
 
-def _latency(tick: Tick) -> float:
-    seen = Histogram()
-    for path in tick.status.latency.values():
-        seen.merge(path)
-    return seen.percentile(95) if seen.count else math.nan
+def _paths(ticks: Sequence[Tick]) -> list[str]:
+    return list(dict.fromkeys(path for tick in ticks for path in tick.status.latency))
+
+
+def _latency(ticks: Sequence[Tick], path: str) -> Line:
+    """One path, in the colour of its last operator; ticks without a record of it are left out."""
+    seen = [(tick.at / 60, tick.status.latency[path]) for tick in ticks if _has(tick, path)]
+    return Line(
+        label=path.rpartition(" > ")[2],
+        minutes=[minute for minute, _ in seen],
+        values=[histogram.percentile(95) for _, histogram in seen],
+    )
+
+
+def _has(tick: Tick, path: str) -> bool:
+    return path in tick.status.latency and tick.status.latency[path].count > 0

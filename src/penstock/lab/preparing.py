@@ -32,7 +32,7 @@ INTERVAL_S, LEAST_INTERVAL_S = 15.0, 1.0
 WINDOW_S, LEAST_WINDOW_S = 60.0, 5.0
 #: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
 #: once, less when the last change has shown what it does.
-COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=120.0)
+COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
 #: Share of the objective that the mean response may take, and a queue when replicas are given
 #: up: the objective is there for single records, and most shall be within it.
 MEAN_SHARE = 0.5

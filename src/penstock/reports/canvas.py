@@ -114,6 +114,8 @@ def scale(axes: Any, values: Sequence[float], log: bool | None = None) -> None:
         axes.yaxis.set_minor_formatter(ticker.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
+        if all(float(value).is_integer() for value in values):  # half a replica is nothing
+            axes.yaxis.set_major_locator(ticker.MaxNLocator(nbins="auto", integer=True))
         axes.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
 
 
