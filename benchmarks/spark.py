@@ -160,9 +160,9 @@ def topic_rate(
     records = _work_off(SparkEngine(spark, pipeline, places))
     usual = max(record.rows_in for record in records)
     # batches grow until they last as long as they shall; the last one may be a rest
-    full = [record for record in records if record.rows_in > 0.4 * usual]
-    rows = sum(record.rows_in for record in full[1:])
-    return rows / (full[-1].committed_at - full[0].committed_at), usual
+    full = [(a, b) for a, b in pairwise(records) if b.rows_in > 0.4 * usual]
+    rows = sum(record.rows_in for _, record in full)
+    return rows / sum(b.committed_at - a.committed_at for a, b in full), usual
 
 
 def _work_off(engine: SparkEngine) -> list[BatchRecord]:
