@@ -14,10 +14,18 @@ from typing import Any
 import pytest
 
 from penstock.cli.main import build_parser, main
-from penstock.cli.run import spec_of
+from penstock.cli.run import EXAMPLES, spec_of
 from penstock.cli.run_report import comparison, report
 from penstock.control.rundir import begin_run, finish_run, read_run
-from penstock.lab.preparing import prepare
+from penstock.lab.preparing import (
+    COOLDOWNS,
+    INTERVAL_S,
+    LEAST_INTERVAL_S,
+    LEAST_WINDOW_S,
+    MEAN_SHARE,
+    WINDOW_S,
+    prepare,
+)
 from penstock.lab.spark_spec import SparkSpec
 
 Capture = pytest.CaptureFixture[str]
@@ -229,6 +237,16 @@ def test_what_has_finished_is_shown_without_running_again(
     told = capsys.readouterr()
     assert "has finished already" in told.err
     assert "1,000 offered" in told.out
+
+
+def test_the_help_tells_the_defaults_as_they_are() -> None:
+    text = " ".join(EXAMPLES.split())
+    up_s, down_s = COOLDOWNS["cooldown_up_s"], COOLDOWNS["cooldown_down_s"]
+    assert f"a decision every {INTERVAL_S:g} s and measures of the last {WINDOW_S:g} s" in text
+    assert f"nothing more for {up_s:g} s and nothing less for {down_s:g} s" in text
+    assert f"the interval ({LEAST_INTERVAL_S:g} s remains" in text
+    assert f"windows ({LEAST_WINDOW_S:g} s)" in text
+    assert (MEAN_SHARE, text.count("half of it")) == (0.5, 2)
 
 
 # --- real runs

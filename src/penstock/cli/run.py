@@ -26,11 +26,12 @@ examples:
   penstock run --resume runs/images-pulsar-queueing-...     go on where it was stopped
 
 If nobody says: the workload pulsar, as much of it as takes two minutes; a decision every 15 s
-and measures of the last 60 s; after a change nothing more for 15 s and nothing less for 120 s,
-and no other guard than the bounds; queueing gets the objective, static-peak the peak.
---speed-up divides times of the workload, the interval (2 s remain at least), windows (6 s) and
-cool-downs; never service times, rates or objectives. The run is kept in a directory, which
-penstock explain and penstock replay read, and which the same command, or --resume, goes on with.
+and measures of the last 60 s; after a change nothing more for 15 s and nothing less for 60 s;
+with an objective, nothing less while working off a queue takes longer than half of it, and
+queueing keeps a mean of half of it, too; static-peak gets the peak. --speed-up divides times of
+the workload, the interval (1 s remains at least), windows (5 s) and cool-downs; never service
+times, rates or objectives. The run is kept in a directory, which penstock explain and penstock
+replay read, and which the same command, or --resume, goes on with.
 
 Ctrl-C stops at the end of the batch, a second one at once; nothing is lost either way.
 exit codes: 0 done, 1 an operator failed, 2 you can mend it, 130 stopped by Ctrl-C (143: TERM).

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from penstock.engines.spark.preloading import VARIABLE, ask_for, import_asked, modules_of
+from penstock.engines.spark.preloading import VARIABLE, ask_for, modules_of
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shipped import Shipped
 
@@ -34,8 +34,3 @@ def test_a_process_that_is_asked_imports_them(monkeypatch: pytest.MonkeyPatch) -
         " assert 'wave' not in sys.modules; import_asked(); assert 'wave' in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_nothing_asked_nothing_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    import_asked()
