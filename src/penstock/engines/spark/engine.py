@@ -194,7 +194,8 @@ class SparkEngine:
 
     def _at_the_door(self) -> tuple[int, int]:
         """Rows that came to topics which no operator fills, and those that all readers took."""
-        filled = {op.writes for op in self.pipeline.operators.values() if op.kind != "ingest"}
+        operators = self.pipeline.operators.values()
+        filled = {topic for op in operators if op.kind != "ingest" for topic in op.fills}
         ends: dict[str, int] = {}
         taken: dict[str, int] = {}
         for one in self._followed.values():

@@ -9,7 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import AtomicType, BinaryType, StringType, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DateType,
+    NumericType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.places import Places
@@ -28,8 +35,7 @@ from penstock.topics.topic import Topic
 #: Spark looks at the size of a batch for Python after each row, which takes longer than the row
 #: does; where rows are all of a size and small, their number is limit enough.
 _BYTES, _NO_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
-#: Of any size; all that is not atomic is, too.
-_LONG = (StringType, BinaryType)
+_SMALL = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 #: Parts of a plan that keep state or move rows between tasks.
 _STATEFUL = ("Aggregate", "Deduplicate", "Join", "Repartition", "GlobalLimit", "Sort", "MapGroups")
 
@@ -77,8 +83,7 @@ def make_query(
 
 
 def _all_of_a_size(schema: StructType) -> bool:
-    kinds = [field.dataType for field in schema]
-    return all(isinstance(k, AtomicType) and not isinstance(k, _LONG) for k in kinds)
+    return all(isinstance(field.dataType, _SMALL) for field in schema)
 
 
 def _rows(
