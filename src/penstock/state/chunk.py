@@ -82,7 +82,7 @@ class Chunk:
     def due(self, low: int | None, high: int) -> Places:
         """Return the rows with low < timer <= high; without low, all up to high."""
         timers, order = self.timers, self.order
-        if is_same(timers) and timers[:1] == NEVER:
+        if is_same(timers) and timers[0] == NEVER:
             return np.zeros(0, np.int64)
         if order is None:
             wanted = timers <= high

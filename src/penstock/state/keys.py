@@ -1,13 +1,17 @@
 """Which keys are the same: rows are found by hash, and a hash may be shared by several keys."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from penstock.state.hashing import Hashes, is_fixed, nulls, words
+
+#: Arrow makes its functions when it is imported, where no type checker sees them.
+pc: Any = pyarrow.compute
 
 Places = NDArray[np.int64]
 Columns = Sequence[pa.Array]
@@ -63,9 +67,7 @@ def _same(one: pa.Array, other: pa.Array) -> NDArray[np.bool_]:
         for left, right in zip(words(one), words(other), strict=True):
             same &= left == right
     else:
-        same = (
-            pc.call_function("equal", [one, other]).fill_null(False).to_numpy(zero_copy_only=False)
-        )
+        same = pc.equal(one, other).fill_null(False).to_numpy(zero_copy_only=False)
     if one.null_count or other.null_count:
         left_null, right_null = nulls(one), nulls(other)
         same = np.where(left_null | right_null, left_null & right_null, same)
