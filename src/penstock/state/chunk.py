@@ -119,7 +119,9 @@ def none(schema: pa.Schema) -> Chunk:
 
 def same(value: Any, rows: int) -> NDArray[Any]:
     """A column that holds one value in all its rows, and takes the room of one."""
-    return np.broadcast_to(np.asarray(value), rows)
+    one = np.asarray(value)
+    one.setflags(write=False)
+    return np.ndarray(rows, one.dtype, one, strides=(0,))
 
 
 def is_same(column: NDArray[Any]) -> bool:
@@ -129,7 +131,9 @@ def is_same(column: NDArray[Any]) -> bool:
 
 def take(column: NDArray[Any], places: Places) -> NDArray[Any]:
     """Return these rows of a column."""
-    return same(column[0], len(places)) if is_same(column) and len(column) else column[places]
+    if is_same(column):
+        return column[: len(places)] if len(places) <= len(column) else same(column[0], len(places))
+    return column[places]
 
 
 def _concatenate(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -4,17 +4,12 @@ Reads go through the levels, newest first; writes go into levels in memory on to
 state sees its own puts at once, nothing below is ever changed, and a batch that is run again over
 the same levels comes to the same end. It writes no files: `changes` is what the batch adds.
 
-Timers. The watermark never falls, and batches follow each other: what was the watermark here is
-`before` in the next batch. A timer is told once, by the first `due` that is asked when the
-watermark has reached it:
-- a level tells the timers in (before, watermark]; those up to `before` were told already;
-- but those that were due when they were set (up to the level's `at`) nobody has told, and they
-  are told now. Told rows of this kind, and of levels in memory, are put again without a timer;
-- a row counts only if no newer level has its key;
-- if a batch never asks, `changes` takes along what is due, as if it were set now.
+A timer is told once, by the first `due` that is asked when the watermark has reached it; `timers`
+says how. If a batch never asks, `changes` takes along what is due, as if it were set now.
 
-Time to live. A row is past it when the watermark is `ttl_us` after the last put, and it has no
-timer that is still to be told. Then it is as if it were not there; merges remove it.
+Time to live. A row is past it when the watermark is `ttl_us` after its last put, and no timer of it
+lies after the watermark of the batch before. Then it is as if it were not there, and the merge that
+reaches the oldest level removes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,6 +24,7 @@ from penstock.state.keys import Columns, take_all, winners
 from penstock.state.layout import FOUND, NEVER, TIMER, Layout, Rows, layout, microseconds
 from penstock.state.level import Level
 from penstock.state.merging import Age, live, merge, newest
+from penstock.state.timers import due_rows, not_hidden
 
 
 class State:
@@ -48,13 +44,15 @@ class State:
         self.slice, self.watermark = slice, watermark
         #: Rows that came too late, as they were handed to `late`.
         self.late_rows: list[pa.RecordBatch] = []
-        self._layout, self._before = columns, before
+        self._layout, self._keys, self._before = columns, len(columns.key), before
         self._mine: list[Level] = []
         self._below = tuple(levels)
         self._age = Age(ttl_us=ttl_us, watermark=watermark, told=before)
-        stamp = now if now is not None else watermark
-        self._seen = NEVER if ttl_us is None or stamp is None else stamp
+        known = [time for time in (now, watermark) if time is not None]
+        self._seen = max(known) if known and ttl_us is not None else NEVER
         self._asked = False
+        #: What `due` would tell of the levels below, once that was looked up.
+        self._ripe: list[Chunk] | None = None
 
     @classmethod
     def open(
@@ -88,11 +86,14 @@ class State:
     def get(self, keys: Rows) -> pa.RecordBatch:
         """Return the values of each key, nulls where there are none, and whether it was found."""
         asked = self._layout.take_keys(keys)
-        columns, hashes = asked.columns, hash_keys(asked.columns)
+        hashes = hash_keys(asked.columns)
         # the values found so far, and which of them each key has
         parts: list[pa.RecordBatch] = []
         size, places = 0, np.zeros(len(hashes), np.int64)
-        found, left = np.zeros(len(hashes), np.bool_), np.arange(len(hashes))
+        found = np.zeros(len(hashes), np.bool_)
+        # in the order of the levels, which is kinder to caches
+        left = np.argsort(hashes)
+        columns = take_all(asked.columns, left)
         for level in (*self._mine, *self._below):
             if not len(left):
                 break
@@ -126,9 +127,11 @@ class State:
 
         Key and values, and `_timer` in microseconds.
         """
-        mine, below = self._due_here(), [] if self._asked else self._due_below()
+        mine, below = self._due_here(), self._due_below()
         self._asked = True
-        for chunk in (*mine, *map(self._overdue, below)):
+        before = self._before
+        overdue = [] if before is None else [_until(chunk, before) for chunk in below]
+        for chunk in (*mine, *overdue):
             self._push(chunk.without_timers())
         told = join([none(self._layout.stored), *mine, *below])
         told = told.take(np.lexsort((told.hashes, told.timers)))
@@ -136,11 +139,11 @@ class State:
 
     def is_due(self) -> bool:
         """Would `due` tell anything? Asking this tells nothing."""
-        return bool(self._due_here() or (not self._asked and self._due_below()))
+        return bool(self._due_here() or self._due_below())
 
     def scan(self) -> Iterator[pa.RecordBatch]:
         """Yield all rows as they are now, key and values, by the hash of the key."""
-        for chunk in merge((*self._mine, *self._below), len(self._layout.key)):
+        for chunk in merge((*self._mine, *self._below), self._keys):
             if len(alive := live(chunk, self._age)):
                 yield alive.rows
 
@@ -151,13 +154,12 @@ class State:
 
     def changes(self) -> Level | None:
         """Return what was put and deleted as one level, or None if that is nothing."""
-        if not self._asked:
-            self._asked = True
-            for chunk in self._due_below():
-                self._push(chunk)
+        for chunk in self._due_below():
+            self._push(chunk)
+        self._asked = True
         if not self._mine:
             return None
-        merged = newest([level.chunks[0] for level in self._mine], len(self._layout.key))
+        merged = newest([level.chunks[0] for level in self._mine], self._keys)
         if not self._below:  # there is nothing that a row which is gone could hide
             merged = live(merged, Age())
         return Level([merged], at=self.watermark) if len(merged) else None
@@ -176,7 +178,7 @@ class State:
         rows = pa.RecordBatch.from_arrays(columns, schema=self._layout.stored)
         if not len(rows):
             return
-        keys = rows.columns[: len(self._layout.key)]
+        keys = rows.columns[: self._keys]
         hashes = hash_keys(keys)
         chunk = Chunk(
             hashes=hashes,
@@ -192,32 +194,22 @@ class State:
         if not len(chunk):
             return
         while self._mine and len(self._mine[0]) <= 2 * len(chunk):
-            chunk = newest([chunk, self._mine.pop(0).chunks[0]], len(self._layout.key))
+            chunk = newest([chunk, self._mine.pop(0).chunks[0]], self._keys)
         self._mine.insert(0, Level([chunk]))
 
-    def _due_here(self) -> list[Chunk]:
-        return self._due(self._mine, [], None)
-
     def _due_below(self) -> list[Chunk]:
-        return self._due(self._below, self._mine, self._before)
-
-    def _due(self, levels: Sequence[Level], newer: Sequence[Level], low: int | None) -> list[Chunk]:
-        """Rows of these levels that are due, if no newer level has their keys."""
-        if self.watermark is None:
+        """Rows that are due, of levels that were there before."""
+        if self._asked:
             return []
-        found = []
-        for number, level in enumerate(levels):
-            for chunk in level.due(low, self.watermark):
-                rows = chunk
-                for above in (*newer, *levels[:number]):
-                    keys = rows.rows.columns[: len(self._layout.key)]
-                    rows = rows.take(np.flatnonzero(above.find(rows.hashes, keys) < 0))
-                if len(rows):
-                    found.append(rows)
-        return found
+        if self._ripe is None:
+            ripe = due_rows(self._below, self._before, self.watermark, self._keys)
+            self._ripe = [left for chunk in ripe if len(left := live(chunk, self._age))]
+        return not_hidden(self._ripe, self._mine, self._keys)
 
-    def _overdue(self, chunk: Chunk) -> Chunk:
-        """Those rows that the watermark of the batch before had reached."""
-        if self._before is None:
-            return chunk.slice(0, 0)
-        return chunk.take(np.flatnonzero(chunk.timers <= self._before))
+    def _due_here(self) -> list[Chunk]:
+        """Rows that are due, of this batch's own."""
+        return due_rows(self._mine, None, self.watermark, self._keys)
+
+
+def _until(chunk: Chunk, time: int) -> Chunk:
+    return chunk.take(np.flatnonzero(chunk.timers <= time))

@@ -20,6 +20,8 @@ _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_1
 #: Stands for null: a key of its own, unless a number happens to look the same.
 _NULL = np.uint64(0x0A11_0F17_15E4_0B0D)
 _EMPTY = np.zeros(0, np.uint64)
+#: Strings are hashed so many at a time: what lies between the steps stays in the cache.
+_BLOCK = 1 << 14
 
 
 def hash_keys(columns: Sequence[pa.Array]) -> Hashes:
@@ -75,7 +77,8 @@ def words(array: pa.Array) -> Sequence[Hashes]:
     if pa.types.is_boolean(kind):
         return words(array.cast(pa.uint8()))
     if not is_fixed(kind):
-        return [_text(array)]
+        blocks = range(0, len(array), _BLOCK)
+        return [np.concatenate([_EMPTY, *(_text(array.slice(at, _BLOCK)) for at in blocks)])]
     if not len(array):
         return [_EMPTY]
     width = kind.bit_width // 8
@@ -104,7 +107,7 @@ def _text(array: pa.Array) -> Hashes:
     # a word may begin at any byte, and the last one ends behind the string
     loads: Hashes = np.ndarray(len(content) - 7, "<u8", content, strides=(1,))
     with np.errstate(over="ignore"):
-        if len(counts) and counts.max() == 1:
+        if counts.max() == 1:
             mixed = _mix(_cut(loads[starts], lengths) + _ODD)
         else:
             place = np.arange(counts.sum()) - np.repeat(firsts, counts)
@@ -112,7 +115,7 @@ def _text(array: pa.Array) -> Hashes:
                 loads[np.repeat(starts, counts) + 8 * place], np.repeat(lengths, counts) - 8 * place
             )
             mixed = _mix(word + (place + 1).astype(np.uint64) * _ODD)
-            mixed = np.add.reduceat(mixed, firsts) if len(firsts) else _EMPTY
+            mixed = np.add.reduceat(mixed, firsts)
         return mixed + lengths.astype(np.uint64)
 
 
@@ -125,8 +128,6 @@ def _bytes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
         width = "<i4"
     else:
         return _bytes(array.cast(pa.large_binary()))
-    if not len(array):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(8, np.uint8)
     _, places, data = array.buffers()
     bounds = np.frombuffer(places, width)[array.offset : array.offset + len(array) + 1]
     first, last = int(bounds[0]), int(bounds[-1])

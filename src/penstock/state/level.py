@@ -5,6 +5,7 @@ same hash lie in one chunk, and a key is in a level at most once.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,9 +43,10 @@ class Level:
     def at_places(self, places: Places) -> Iterator[tuple[Chunk, Places, Places]]:
         """For places that are not -1: a chunk, the rows in it, and which places they are."""
         rows = np.flatnonzero(places >= 0)
+        if not len(rows):
+            return
         if len(self.chunks) == 1:
-            if len(rows):
-                yield self.chunks[0], places[rows], rows
+            yield self.chunks[0], places[rows], rows
             return
         for number, some in _groups(np.searchsorted(self._ends, places[rows], side="right") - 1):
             yield self.chunks[number], places[rows[some]] - self._ends[number], rows[some]
@@ -63,6 +65,6 @@ def _groups(numbers: Places) -> Iterator[tuple[int, Places]]:
     """Each number with the rows that have it."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+    cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for start, end in pairwise([0, *cuts, len(order)]):
         yield int(ordered[start]), order[start:end]
