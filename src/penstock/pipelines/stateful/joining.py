@@ -1,0 +1,200 @@
+"""Joining two streams: pairs of rows with the same key whose times are close, each pair once.
+
+Rows wait in the state under their key and a stretch of time that is as long as the bounds are
+wide, so a row looks for its partners in two stretches of the other side. A stretch is forgotten
+when every row that could still find something in it is late.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.pipelines.stateful import numbered
+from penstock.pipelines.stateful.columns import Names, column_of, names_of, output_of, time_of
+from penstock.pipelines.stateful.groups import Columns, Numbers, take
+from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.totals import STAMP, later_stamps
+from penstock.pipelines.stateful.waiting import AT, RIGHT, STRETCH, Waiting, forget
+from penstock.pipelines.stateful.watermark import split_late, times_of
+from penstock.state.handle import State
+from penstock.topics.schema import EVENT, with_event
+
+#: A stretch of time is at least as long as this.
+_SECOND = 1_000_000
+
+
+def join(
+    left: str,
+    right: str,
+    *,
+    on: Names | Mapping[str, str],
+    within_s: float | tuple[float, float],
+    time: str = EVENT,
+) -> "Join":
+    """Pair rows of two inputs that have the same key and whose times are close.
+
+    within_s=(-5, 60) says that the right row comes at most 5 s before and 60 s after the left
+    one; 5 is short for (-5, 5). on={"id": "order"} says that the key has another name on the
+    right. The output has the key and the other columns of both; a name that both have gets the
+    name of its input in front. A key that is null has no partner.
+
+    >>> from datetime import UTC, datetime
+    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> when = [datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC) for s in (1, 4)]
+    >>> shipped = join("orders", "parcels", on="id", within_s=(0, 5))
+    >>> batch = {
+    ...     "orders": [{"id": 1, "cost": 7, "_event": when[0]}],
+    ...     "parcels": [{"id": 1, "town": "Ulm", "_event": when[1]}],
+    ... }
+    >>> reads = {"orders": "id long, cost int", "parcels": "id long, town string"}
+    >>> tried = try_batches(shipped, [batch], reads)
+    >>> [(row["id"], row["cost"], row["town"], row["_event"].second) for row in tried.rows]
+    [(1, 7, 'Ulm', 4)]
+    """
+    both = dict(on) if isinstance(on, Mapping) else {name: name for name in names_of("on", on)}
+    if left == right:
+        raise InputError("right", f"must be another input than left, got {right!r}")
+    low, high = _bounds(within_s)
+    return Join(
+        by=names_of("on", tuple(both)),
+        right_by=names_of("on", tuple(both.values())),
+        left=left,
+        right=right,
+        low_us=low,
+        high_us=high,
+        time=time,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(Ready):
+    """See `join`."""
+
+    right_by: tuple[str, ...]
+    left: str
+    right: str
+    low_us: int
+    high_us: int
+
+    def keys(self, inputs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Name the columns that decide on the slice of a row, by input."""
+        for side in (self.left, self.right):
+            if side not in inputs:
+                raise InputError("reads", f"must have {side!r}", nearest(side, inputs))
+        if len(inputs) > 2:
+            raise InputError("reads", f"must be two inputs for a join, got {len(inputs)}")
+        return {self.left: self.by, self.right: self.right_by}
+
+    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+        """Say what it keeps and gives."""
+        keys = self.keys(tuple(inputs))
+        schemas = {topic: with_event(inputs[topic]) for topic in keys}
+        for topic, names in keys.items():
+            time_of(schemas[topic], self.time)
+            for name in names:
+                column_of(schemas[topic], name, "on")
+        key = [schemas[self.left].field(name) for name in self.by]
+        columns = self._columns(schemas)
+        return Layout(
+            state_key=[RIGHT, STRETCH, numbered.NUMBER],
+            state=[numbered.ROWS, AT, *columns, STAMP],
+            output=output_of([*key, *columns]),
+        )
+
+    def __call__(self, given: Mapping[str, pa.RecordBatch], state: State) -> pa.Table | None:
+        """Pair the rows of a slice with those that wait, and let them wait."""
+        fields = [*self._columns({topic: rows.schema for topic, rows in given.items()}), STAMP]
+        if (due := state.due()).num_rows:
+            forget(state, self.by, due, fields)
+        width = max(self.high_us - self.low_us, _SECOND)
+        waiting = [
+            Waiting(state=state, is_right=is_right, width=width, fields=fields)
+            for is_right in (False, True)
+        ]
+        left, right = (
+            self._arrived(given, self.left, state),
+            self._arrived(given, self.right, state),
+        )
+        # the right rows wait before the left ones look, so that new rows meet each other once
+        found = [_pairs(right, waiting[0], -self.high_us, -self.low_us)]
+        waiting[1].add(right.key, right.times, right.values, -self.low_us)
+        found.append(_pairs(left, waiting[1], self.low_us, self.high_us))
+        waiting[0].add(left.key, left.times, left.values, self.high_us)
+        pairs = [pair for pair in found if pair is not None]
+        return pa.Table.from_batches(pairs) if pairs else None
+
+    def _arrived(self, given: Mapping[str, pa.RecordBatch], topic: str, state: State) -> "_Rows":
+        times = times_of(given[topic], self.time)
+        rows, times = split_late(given[topic], times, times + 1, state)
+        names = self.by if topic == self.left else self.right_by
+        null = np.zeros(rows.num_rows, np.bool_)
+        for name in names:
+            null |= rows.column(name).is_null().to_numpy(zero_copy_only=False)
+        if null.any():
+            rows, times = rows.filter(pa.array(~null)), times[~null]
+        key = {own: rows.column(name) for own, name in zip(self.by, names, strict=True)}
+        shown = self._names({topic: rows.schema for topic, rows in given.items()})[topic]
+        values = {new: rows.column(name) for name, new in shown.items()}
+        return _Rows(key, times, values | {EVENT: rows.column(EVENT)})
+
+    def _columns(self, schemas: Mapping[str, pa.Schema]) -> list[pa.Field]:
+        """The columns of both inputs without their keys, under the names that they get."""
+        names = self._names(schemas)
+        return [
+            pa.field(new, schemas[topic].field(name).type)
+            for topic in (self.left, self.right)
+            for name, new in names[topic].items()
+        ]
+
+    def _names(self, schemas: Mapping[str, pa.Schema]) -> dict[str, dict[str, str]]:
+        """By input, the new name of each column that is neither key nor stamp."""
+        sides = {self.left: self.by, self.right: self.right_by}
+        own = {
+            topic: [name for name in schemas[topic].names if name not in (*key, EVENT)]
+            for topic, key in sides.items()
+        }
+        found = [*self.by, *own[self.left], *own[self.right]]
+        return {
+            topic: {name: f"{topic}_{name}" if found.count(name) > 1 else name for name in names}
+            for topic, names in own.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of one side that arrived in time, under the names that they have in the output."""
+
+    key: Columns
+    times: Numbers
+    values: Columns
+
+
+def _pairs(rows: _Rows, waiting: Waiting, low: int, high: int) -> pa.RecordBatch | None:
+    if not len(rows.times):
+        return None
+    index, partners = waiting.partners(rows.key, rows.times, low, high)
+    if not len(index):
+        return None
+    own = take(rows.values, index)
+    shown = [field.name for field in waiting.fields if field.name != EVENT]
+    columns = {name: own[name] if name in own else partners.column(name) for name in shown}
+    stamps = later_stamps(own[EVENT], partners.column(EVENT))
+    return pa.record_batch(take(rows.key, index) | columns | {EVENT: stamps})
+
+
+def _bounds(within_s: float | tuple[float, float]) -> tuple[int, int]:
+    """The earliest and the latest time of a right row after the left one, in microseconds."""
+    given = within_s if isinstance(within_s, Sequence) else (-within_s, within_s)
+    if len(given) != 2 or not all(map(_is_seconds, given)) or given[0] > given[1]:
+        problem = f"must be the earliest and the latest time in seconds, got {within_s!r}"
+        raise InputError("within_s", problem, "such as (-5, 60), or 5 for (-5, 5)")
+    low, high = (round(seconds * _SECOND) for seconds in given)
+    return low, high
+
+
+def _is_seconds(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
