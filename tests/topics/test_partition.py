@@ -85,8 +85,10 @@ def test_a_cut_goes_through_every_slice_at_the_same_place(tmp_path: Path) -> Non
 def test_it_stays_with_the_topic(tmp_path: Path) -> None:
     made(tmp_path, [["a"]])
     assert Topic.open(tmp_path / "words").partition == BY_WORD
-    with pytest.raises(InputError, match="by word into 7 slices, not by nothing"):
-        Topic.create(tmp_path / "words", SCHEMA)
+    assert Topic.create(tmp_path / "words", SCHEMA).partition == BY_WORD
+    other = Partition(key=("n",), slices=7)
+    with pytest.raises(InputError, match="by word into 7 slices, not by n into 7 slices"):
+        Topic.create(tmp_path / "words", SCHEMA, partition=other)
     with pytest.raises(InputError, match="there is no column 'wort'"):
         Topic.create(tmp_path / "x", SCHEMA, partition=Partition(key=("wort",), slices=7))
     assert not (tmp_path / "x").exists()

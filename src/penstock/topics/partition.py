@@ -48,7 +48,12 @@ class Partition:
                 raise InputError("key", f"there is no column {name!r} in the topic", hint)
 
     def sort(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Counts]:
-        """Return the rows in the order of their slices, and how many each slice has."""
+        """Return the rows in the order of their slices, and how many each slice has.
+
+        Without a key all rows are in slice 0.
+        """
+        if not self.key:
+            return rows, np.bincount([0] * rows.num_rows, minlength=self.slices)
         hashes = hash_keys([rows.column(name) for name in self.key])
         # small numbers are sorted by radix, which is many times faster
         number = slice_of(hashes, self.slices).astype(np.min_scalar_type(self.slices))

@@ -72,7 +72,7 @@ class Topic:
             if not path.is_file():
                 make(directory, new)
             topic = cls.open(directory, schema)
-            if topic.partition != partition:
+            if partition not in (None, topic.partition):
                 problem = f"is partitioned by {_told(topic.partition)}, not by {_told(partition)}"
                 hint = "rows that are there keep their order: give the topic another name"
                 raise InputError("partition", problem, hint, str(directory))

@@ -71,7 +71,7 @@ class SparkEngine:
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
             start = make_query(self._spark, self.pipeline, operator, self.places, duty)
             self._starter.add(name, start)
-            if operator.kind in ("frame", "batch"):
+            if operator.scales:
                 self._followed[name] = self._follow(operator)
         recover(self.pipeline, self.places)
         self._starter.start()
@@ -258,11 +258,11 @@ class SparkEngine:
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""
-        kinds = {name: op.kind for name, op in self.pipeline.operators.items()}
+        operators = self.pipeline.operators
         return [
-            *(name for name, kind in kinds.items() if kind == "ingest"),
-            *(name for name in self.topology.order if kinds[name] in ("frame", "batch")),
-            *(name for name, kind in kinds.items() if kind == "egress"),
+            *(name for name, operator in operators.items() if operator.kind == "ingest"),
+            *(name for name in self.topology.order if operators[name].scales),
+            *(name for name, operator in operators.items() if operator.kind == "egress"),
         ]
 
     def _follow(self, operator: Operator) -> Followed:
