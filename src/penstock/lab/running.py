@@ -23,6 +23,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.duty import Pace
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.preloading import modules_of
 from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm
 from penstock.errors import InputError
@@ -99,8 +100,11 @@ class _Run:
         with ExitStack() as ending_with:
             say("starting Spark")
             hush_logging()
+            modules = modules_of(pipeline.operators.values())
             with own_signals():
-                session = start_session(pipeline.name, replicas, self._places.log, lock.fileno())
+                session = start_session(
+                    pipeline.name, replicas, self._places.log, lock.fileno(), modules
+                )
             ending_with.callback(end_session, session)
             hush_server(session)
             say("starting replicas")

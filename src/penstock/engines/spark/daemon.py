@@ -22,9 +22,11 @@ import pyspark.worker
 
 import penstock.engines.spark.sink
 import penstock.engines.spark.source  # noqa: F401
+from penstock.engines.spark.preloading import import_asked
 
 if __name__ == "__main__":
     pa.set_cpu_count(1)
+    import_asked()
     gc.collect()
     gc.freeze()  # workers share these pages as long as nobody walks over them
     pyspark.daemon.manager()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -10,6 +11,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from penstock.engines.spark.preloading import ask_for
 from penstock.engines.spark.sink import TopicTarget
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -47,12 +49,14 @@ def start_session(
     slots: int,
     log: Path,
     lock: int | None = None,
+    preload: Sequence[str] = (),
     master: str | None = None,
 ) -> SparkSession:
     """Start a JVM of our own; what it has to say goes to a file.
 
     It inherits the run's lock and so keeps it until it is gone, even if this process is
-    killed. A task that fails is tried three times.
+    killed. A task that fails is tried three times. Workers have the modules of `preload` from
+    the beginning.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
@@ -64,6 +68,7 @@ def start_session(
         conf.set(key, value)
     conf.set(_SCRATCH, str(scratch))
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
+    ask_for(preload)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with log.with_suffix(".out").open("ab") as stream:
         # a signal to our group is for us; the JVM ends when we do

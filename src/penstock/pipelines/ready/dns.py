@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.service import Service
+from penstock.pipelines.shipped import Shipped
 from penstock.pipelines.texts import lookups, name_shape
 from penstock.pipelines.texts.columns import choose
 from penstock.pipelines.texts.json_lines import to_json
@@ -46,7 +47,10 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
             return pa.record_batch(kept | name_shape.measure(batch["name"]))
 
     @pipeline.batches(
-        reads="measured", writes="verdicts", resource=name_shape.trained, chunk_rows=chunk_rows
+        reads="measured",
+        writes="verdicts",
+        resource=Shipped(name_shape.trained),
+        chunk_rows=chunk_rows,
     )
     def classify(batch: pa.RecordBatch, tree: name_shape.Tree) -> pa.RecordBatch:
         """Say whether each name is ordinary, generated or a tunnel, and how sure that is."""

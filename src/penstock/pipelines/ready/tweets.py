@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.service import Service
+from penstock.pipelines.shipped import Shipped
 from penstock.pipelines.texts import authors, sayings, subjects
 from penstock.pipelines.texts.bayes import Bayes
 from penstock.pipelines.texts.json_lines import to_json
@@ -36,7 +37,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
             return sayings.parse(batch)
 
     @pipeline.batches(
-        reads="parsed", writes="contents", resource=subjects.trained, chunk_rows=chunk_rows
+        reads="parsed", writes="contents", resource=Shipped(subjects.trained), chunk_rows=chunk_rows
     )
     def content(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
         """Say what each tweet is about, and how sure that is."""

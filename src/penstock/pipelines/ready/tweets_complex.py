@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.service import Service
+from penstock.pipelines.shipped import Shipped
 from penstock.pipelines.texts import feelings, sayings, subjects
 from penstock.pipelines.texts.bayes import Bayes
 from penstock.pipelines.texts.columns import choose, pc
@@ -95,7 +96,10 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
             return kept.set_column(2, "text", headline)
 
     @pipeline.batches(
-        reads="headlines", writes="subjects", resource=subjects.trained, chunk_rows=chunk_rows
+        reads="headlines",
+        writes="subjects",
+        resource=Shipped(subjects.trained),
+        chunk_rows=chunk_rows,
     )
     def topic(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
         """Say what each of the news is about, and how sure that is."""
