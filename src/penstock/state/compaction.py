@@ -69,7 +69,7 @@ def merge_runs(
     try:
         for runs, some in zip(chosen, opened, strict=True):
             slice = runs[0].slice
-            is_base = len(runs) == len(version.of(slice))
+            is_base = runs[-1] == version.of(slice)[-1]
             writer.write(slice, _merged(some, len(layout.key), age if is_base else None))
         written = {run.slice: run for run in writer.close()}
     except BaseException:

@@ -43,11 +43,6 @@ class Level:
     def at_places(self, places: Places) -> Iterator[tuple[Chunk, Places, Places]]:
         """For places that are not -1: a chunk, the rows in it, and which places they are."""
         rows = np.flatnonzero(places >= 0)
-        if not len(rows):
-            return
-        if len(self.chunks) == 1:
-            yield self.chunks[0], places[rows], rows
-            return
         for number, some in _groups(np.searchsorted(self._ends, places[rows], side="right") - 1):
             yield self.chunks[number], places[rows[some]] - self._ends[number], rows[some]
 
@@ -66,5 +61,6 @@ def _groups(numbers: Places) -> Iterator[tuple[int, Places]]:
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    for start, end in pairwise([0, *cuts, len(order)]):
+    bounds = [0, *cuts, len(order)] if len(order) else []
+    for start, end in pairwise(bounds):
         yield int(ordered[start]), order[start:end]
