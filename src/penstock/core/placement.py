@@ -4,6 +4,7 @@ A batch lasts as long as its slowest replica, so what counts is the largest load
 stay where they are while that is close to the mean: a slice that moves has to be mapped anew.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -87,6 +88,16 @@ def _even_out(
         homes[number] = least
         totals[most] -= loads[number]
         totals[least] += loads[number]
+
+
+def useful_replicas(loads: Sequence[float]) -> int:
+    """Return how many replicas can share the load: with more, the heaviest slice decides alone.
+
+    >>> useful_replicas([1.0] * 64), useful_replicas([6, 1, 1, 1])
+    (64, 2)
+    """
+    heaviest = max(loads, default=0.0)
+    return max(1, math.ceil(round(sum(loads) / heaviest, 6))) if heaviest else len(loads) or 1
 
 
 def balance(loads: Sequence[float], homes: Sequence[int], replicas: int) -> Balance:

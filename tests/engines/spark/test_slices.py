@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.core.decision import Move
 from penstock.engines.spark.duty import Pace, duty_of
+from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_topics
@@ -23,6 +25,7 @@ from penstock.engines.spark.recovery import recover
 from penstock.engines.spark.shipping import Cargo, ship
 from penstock.engines.spark.sink import TopicSink
 from penstock.engines.spark.source import _Mind
+from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.counting import counts
 from penstock.pipelines.stateful.trying_slices import try_batches
@@ -203,6 +206,39 @@ def test_slices_stay_where_they_are(tmp_path: Path) -> None:
     moved = [s for home, task in enumerate(second) for s in task if s not in first[home]]
     assert len(moved) <= 3
     assert len(third) == 4
+
+
+def test_a_slice_moves_when_it_is_asked_to_and_stays(tmp_path: Path) -> None:
+    hand = ByHand(tmp_path / "run", word_counts(), "count")
+    homes = []
+    mind = hand.mind()
+    for number in range(4):
+        hand.put([{"word": f"w{i}", "at": 0} for i in range(50)])
+        start = {"at": dict(hand.at), "skips": {}}
+        end = {"at": {"words": 50 * (number + 1)}, "skips": {}}
+        moves = {3: 1 - homes[0]} if number >= 1 else {}
+        order = Order(replicas=2, moves=moves, wish=1 if number >= 1 else 0)
+        give(hand.places, "count", order)
+        hand.sink.commit([hand.task(task) for task in mind.plan(start, end).tasks], number)
+        hand.batch, hand.at = number + 1, end["at"]
+        (home,) = (i for i, task in enumerate(records(hand)[-1].tasks) if 3 in task.slices)
+        homes.append(home)
+    assert homes[1] == 1 - homes[0]
+    assert {row["word"]: row["n"] for row in hand.out("counted")} == {f"w{i}": 4 for i in range(50)}
+
+
+@pytest.mark.parametrize(
+    ("move", "problem"),
+    [
+        (Move("count/64", "count/0", "count/1"), "has 64 slices"),
+        (Move("counts/4", "counts/0", "counts/1"), "did you mean 'count'"),
+        (Move("count/4", "count/0", "other/1"), "cannot leave count"),
+        (Move("count", "count/0", "count/1"), "such as count/3"),
+    ],
+)
+def test_moves_that_cannot_be(move: Move, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read_moves([move], {"count": 64})
 
 
 def test_a_function_that_raises_says_which_rows(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from penstock.engines.spark import failures
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
+from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
@@ -58,6 +59,8 @@ class SparkEngine:
         self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
+        #: By operator: the last wish about slices, and its number, which only grows.
+        self._moves: dict[str, tuple[Mapping[int, int], int]] = {}
 
     # --- begin and end
 
@@ -92,7 +95,7 @@ class SparkEngine:
     def stop(self, patience_s: float = 60.0) -> None:
         """Hold every source, let running batches end, stop the queries."""
         for name in self.pipeline.operators:
-            give(self.places, name, Order(replicas=self._requested(name), hold=True))
+            self._give(name, hold=True)
         self._starter.close()
         deadline = time.monotonic() + patience_s
         for query in self._starter.queries.values():
@@ -109,8 +112,14 @@ class SparkEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas change between two batches; nothing pauses."""
-        return Capabilities()
+        """Replicas change and slices move between two batches; nothing pauses."""
+        return Capabilities(moves_slices=bool(self._sliced))
+
+    @property
+    def _sliced(self) -> dict[str, int]:
+        """Operators with state, and how many slices they have."""
+        operators = self.pipeline.operators
+        return {n: op.slicing.slices for n, op in operators.items() if op.slicing is not None}
 
     def advance(self, seconds: float) -> None:
         """Wait until so many seconds more have passed since the start; look on meanwhile."""
@@ -159,11 +168,21 @@ class SparkEngine:
         most = {name: each.max_replicas for name, each in options.items()}
         least = {name: each.min_replicas for name, each in options.items()}
         check_plan(plan, most, self.capabilities, least)
+        moves = read_moves(plan.moves, self._sliced)
         for name, replicas in plan.replicas.items():
             one = self._followed[name]
             one.requested, one.batches_since = replicas, 0
             one.asked_at = time.time() if replicas != one.running else None
-            give(self.places, name, Order(replicas=replicas))
+        for name, homes in moves.items():
+            self._moves[name] = (homes, time.time_ns())
+        for name in {**plan.replicas, **moves}:
+            self._give(name)
+
+    def _give(self, name: str, *, hold: bool = False) -> None:
+        """Say again what is asked of an operator; a wish that was heard is not heard again."""
+        moves, wish = self._moves.get(name, ({}, 0))
+        order = Order(replicas=self._requested(name), hold=hold, moves=moves, wish=wish)
+        give(self.places, name, order)
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""

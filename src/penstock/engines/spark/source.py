@@ -146,6 +146,8 @@ class _Mind:
         self.began = 0.0
         self.behind: Topic | None = None
         self.held_s, self.held_since = 0.0, 0.0
+        #: The last wish about slices that was heard; one from before this start is fulfilled.
+        self.wish = look_up(places, operator).wish
         #: Of each slice, in seconds a batch.
         self.loads = [0.0] * (self.duty.slices or 0)
 
@@ -254,7 +256,10 @@ class _Mind:
         if self.duty.slices is None:
             return [None] * replicas
         before = record_before(self.log, start)
-        return shares_of_slices(self.duty, before, replicas, self.loads)
+        order = look_up(self.places, self.duty.name)
+        moves = order.moves if order.wish > self.wish else {}
+        self.wish = order.wish
+        return shares_of_slices(self.duty, before, replicas, self.loads, moves)
 
     def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
         if self.duty.key is not None or self.duty.slices is not None:

@@ -8,6 +8,7 @@ replicas.
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from penstock.core.frozen import FrozenDict
 from penstock.core.placement import place
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.plans import Share
@@ -40,13 +41,18 @@ def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None
 
 
 def shares(
-    duty: Duty, before: BatchRecord | None, replicas: int, loads: Sequence[float]
+    duty: Duty,
+    before: BatchRecord | None,
+    replicas: int,
+    loads: Sequence[float],
+    moves: Mapping[int, int] = FrozenDict(),
 ) -> tuple[Share, ...]:
-    """Deal the slices to replicas by load; those that are well placed stay."""
+    """Deal the slices to replicas by load; those that are well placed, or were moved, stay."""
     assert duty.slices is not None
     version = (before.state if before else None) or Version(slices=duty.slices)
     latest = dict(before.latest) if before else dict.fromkeys(duty.keyed)
-    homes = place(loads, replicas, homes_of(before) if before else None)
+    were = homes_of(before) if before else {}
+    homes = place(loads, replicas, {**were, **moves})
     watermark = watermark_after(version.watermark, latest, duty.delay_us)
     return tuple(
         _share(version, [s for s in range(duty.slices) if homes[s] == index], watermark, before)
