@@ -96,12 +96,12 @@ def _operator(operator: Operator) -> dict[str, Any]:
 
 
 def _slicing(slicing: Slicing | None) -> dict[str, Any] | None:
-    """What the state rests on; times and where late rows go may change."""
+    """What the state rests on; delays and where late rows go may change."""
     if slicing is None:
         return None
     keys = {topic: list(columns) for topic, columns in slicing.keys.items()}
     columns = {"state": slicing.state, "state_key": slicing.state_key}
-    return {"keys": keys, "slices": slicing.slices, **columns}
+    return {"keys": keys, "slices": slicing.slices, "time": slicing.time, **columns}
 
 
 def _plain(options: Options) -> dict[str, Any]:
