@@ -8,6 +8,7 @@ when every row that could still find something in it is late.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +17,12 @@ from penstock.errors import InputError, nearest
 from penstock.pipelines.stateful import numbered
 from penstock.pipelines.stateful.columns import Names, column_of, names_of, output_of, time_of
 from penstock.pipelines.stateful.groups import Columns, Numbers, take
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.totals import STAMP, later_stamps
 from penstock.pipelines.stateful.waiting import AT, RIGHT, STRETCH, Waiting, forget
 from penstock.pipelines.stateful.watermark import split_late, times_of
 from penstock.state.handle import State
 from penstock.topics.schema import EVENT, with_event
-
-#: A stretch of time is at least as long as this.
-_SECOND = 1_000_000
 
 
 def join(
@@ -89,7 +87,7 @@ class Join(Ready):
             raise InputError("reads", f"must be two inputs for a join, got {len(inputs)}")
         return {self.left: self.by, self.right: self.right_by}
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         keys = self.keys(tuple(inputs))
         schemas = {topic: with_event(inputs[topic]) for topic in keys}
@@ -99,7 +97,7 @@ class Join(Ready):
                 column_of(schemas[topic], name, "on")
         key = [schemas[self.left].field(name) for name in self.by]
         columns = self._columns(schemas)
-        return Layout(
+        return Shape(
             state_key=[RIGHT, STRETCH, numbered.NUMBER],
             state=[numbered.ROWS, AT, *columns, STAMP],
             output=output_of([*key, *columns]),
@@ -110,7 +108,7 @@ class Join(Ready):
         fields = [*self._columns({topic: rows.schema for topic, rows in given.items()}), STAMP]
         if (due := state.due()).num_rows:
             forget(state, self.by, due, fields)
-        width = max(self.high_us - self.low_us, _SECOND)
+        width = max(self.high_us - self.low_us, 1)
         waiting = [
             Waiting(state=state, is_right=is_right, width=width, fields=fields)
             for is_right in (False, True)
@@ -186,15 +184,16 @@ def _pairs(rows: _Rows, waiting: Waiting, low: int, high: int) -> pa.RecordBatch
     return pa.record_batch(take(rows.key, index) | columns | {EVENT: stamps})
 
 
-def _bounds(within_s: float | tuple[float, float]) -> tuple[int, int]:
+def _bounds(within_s: Any) -> tuple[int, int]:
     """The earliest and the latest time of a right row after the left one, in microseconds."""
-    given = within_s if isinstance(within_s, Sequence) else (-within_s, within_s)
-    if len(given) != 2 or not all(map(_is_seconds, given)) or given[0] > given[1]:
+    given = (-within_s, within_s) if _is_seconds(within_s) else within_s
+    two = isinstance(given, Sequence) and len(given) == 2 and all(map(_is_seconds, given))
+    if not two or given[0] > given[1]:
         problem = f"must be the earliest and the latest time in seconds, got {within_s!r}"
         raise InputError("within_s", problem, "such as (-5, 60), or 5 for (-5, 5)")
-    low, high = (round(seconds * _SECOND) for seconds in given)
+    low, high = (round(seconds * 1_000_000) for seconds in given)
     return low, high
 
 
-def _is_seconds(given: object) -> bool:
+def _is_seconds(given: Any) -> bool:
     return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)

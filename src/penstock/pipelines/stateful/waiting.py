@@ -59,21 +59,19 @@ class Waiting:
 
         A stretch is at least as long as it is from low to high, so that two are enough.
         """
-        first = (times + low) // self.width
-        groups = group_rows([*key.values(), pa.array(first)], len(times))
-        keys, stretches = take(key, groups.first), first[groups.first]
-        rows, found = [], []
-        for beside in (0, 1):
-            places = self._places(keys, stretches + beside)
-            count = numbered.lengths(self.state, places, groups.count)
-            _, stored = numbered.read(self.state, places, count)
-            row, nth = expand(count[groups.of])
-            candidate = (np.cumsum(count) - count)[groups.of[row]] + nth
-            apart = stored.column(AT.name).to_numpy()[candidate] - times[row]
-            close = (low <= apart) & (apart <= high)
-            rows.append(row[close])
-            found.append(stored.take(pa.array(candidate[close])))
-        return np.concatenate(rows), pa.concat_batches(found)
+        stretch = (times + low) // self.width
+        groups = group_rows([*key.values(), pa.array(stretch)], len(times))
+        first = stretch[groups.first]
+        keys = take(key, np.tile(groups.first, 2))
+        places = self._places(keys, np.concatenate([first, first + 1]))
+        count = numbered.lengths(self.state, places, 2 * groups.count)
+        _, stored = numbered.read(self.state, places, count)
+        asked = np.concatenate([groups.of, groups.of + groups.count])
+        turn, nth = expand(count[asked])
+        row, candidate = turn % len(times), (np.cumsum(count) - count)[asked[turn]] + nth
+        apart = stored.column(AT.name).to_numpy()[candidate] - times[row]
+        close = (low <= apart) & (apart <= high)
+        return row[close], stored.take(pa.array(candidate[close]))
 
     def _places(self, keys: Columns, stretches: Numbers) -> Columns:
         side = pa.repeat(self.is_right, len(stretches))
