@@ -101,7 +101,7 @@ def _repeats(
     there = known.column(FOUND).to_numpy(zero_copy_only=False).reshape(beside.shape)
     at = known.column(_AT.name).fill_null(0).to_numpy().reshape(beside.shape)
     repeats: NDArray[np.bool_] = there[:, asked.of] & (np.abs(times - at[:, asked.of]) < within)
-    return repeats.any(axis=0)
+    return np.asarray(repeats.any(axis=0))
 
 
 def _first(of: Numbers, times: Numbers, rows: Numbers, within: int) -> Numbers:

@@ -133,12 +133,14 @@ class Sessions(Ready):
         owner = _numbers(sessions, _OWNER)
         now = np.bincount(owner, minlength=len(before))
         number = np.arange(len(owner)) - (np.cumsum(now) - now)[owner]
-        values = columns_of(sessions, sessions.schema.names[1:])
-        numbered.write(state, take(keys, owner), number, values)
         told = sessions.column(_TOLD.name).to_numpy(zero_copy_only=False)
         timers = np.full(len(before), np.iinfo(np.int64).max)
         np.minimum.at(timers, owner, self._ends(sessions) + np.where(told, self.gap_us, 0))
-        numbered.resize(state, keys, (before, now), list(sessions.schema)[1:], timers)
+        values = columns_of(sessions, sessions.schema.names[1:])
+        numbered.cut(state, keys, before, now)
+        some = np.flatnonzero(now)
+        rows = (np.searchsorted(some, owner), number, values)
+        numbered.write(state, take(keys, some), (now[some], timers[some]), rows)
 
     def _shown(self, keys: Columns, sessions: pa.RecordBatch) -> dict[str, Any] | None:
         if not sessions.num_rows:
