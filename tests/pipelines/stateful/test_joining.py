@@ -99,6 +99,17 @@ def test_bounds_belong_to_the_time(first: str, within_s: tuple[float, float]) ->
     assert sorted(map(tuple, pairs)) == close
 
 
+@pytest.mark.parametrize(("first", "then", "within_s"), [("a", "b", (0, 10)), ("b", "a", (-10, 0))])
+def test_a_row_waits_as_long_as_a_partner_may_come(
+    first: str, then: str, within_s: tuple[float, float]
+) -> None:
+    others = {"a": timed(12, user="bob"), "b": timed(12, user="cy")}
+    batches = [{first: timed(9)}, others, {}, {then: timed(19)}, {then: timed(19.000001)}]
+    ready = join("a", "b", on="user", within_s=within_s)
+    tried = try_batches(ready, batches, {"a": "user string", "b": "user string"})
+    assert [output.num_rows for output in tried.outputs] == [0, 0, 0, 1, 0]
+
+
 def test_columns_of_both_and_keys_with_two_names() -> None:
     ready = join("orders", "large-parcels", on={"id": "order"}, within_s=5)
     reads = {"orders": "id long, note string, cost int", "large-parcels": "order long, note string"}

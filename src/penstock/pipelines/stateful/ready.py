@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.state.handle import State
-from penstock.topics.schema import EVENT, schema_text, without_event
+from penstock.topics.schema import EVENT, schema_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Ready(ABC):
 
     def output_schema(self, inputs: Mapping[str, pa.Schema]) -> pa.Schema:
         """Return the columns of the output, without `_event`."""
-        return without_event(self.shape(inputs).output)
+        return self.shape(inputs).output
 
     @property
     def _name(self) -> str:
