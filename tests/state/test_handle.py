@@ -67,7 +67,7 @@ def test_like_a_dictionary(tmp_path_factory: pytest.TempPathFactory, data: st.Da
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize("collide", HASHES)
@@ -275,6 +275,20 @@ def test_a_timer_that_has_passed_is_told_at_once_if_asked(tmp_path: Path) -> Non
 
     assert disk.batch(work, watermark=5) == [["a"], []]
     assert words(disk.batch(State.due, watermark=6)) == []
+
+
+def test_what_this_batch_has_put_or_deleted_is_not_due_any_more(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    disk.batch(put({"a": 1, "b": 2, "c": 3}, [10, 10, 10]), watermark=5)
+
+    def work(state: State) -> list[str]:
+        assert state.is_due()
+        state.delete(pa.array(["a"]))
+        put({"b": 4}, [11])(state)
+        return words(state.due())
+
+    assert disk.batch(work, watermark=10) == ["c"]
+    assert words(disk.batch(State.due, watermark=11)) == ["b"]
 
 
 def test_a_batch_that_does_not_ask_loses_no_timer(tmp_path: Path) -> None:

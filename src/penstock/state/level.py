@@ -58,9 +58,13 @@ class Level:
 
 def _groups(numbers: Places) -> Iterator[tuple[int, Places]]:
     """Each number with the rows that have it."""
+    if not len(numbers):
+        return
+    if (numbers == numbers[0]).all():  # most levels have one chunk
+        yield int(numbers[0]), np.arange(len(numbers))
+        return
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    bounds = [0, *cuts, len(order)] if len(order) else []
-    for start, end in pairwise(bounds):
+    for start, end in pairwise([0, *cuts, len(order)]):
         yield int(ordered[start]), order[start:end]

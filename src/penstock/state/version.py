@@ -46,7 +46,7 @@ class Version:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Version":
-        """Read what `to_json` wrote; `ValueError` says what is wrong with it."""
+        """Read what `to_json` wrote; `ValueError` if it is of another format."""
         if data.get("format") != FORMAT:
             raise ValueError(f"cannot read format {data.get('format')} of a state, only {FORMAT}")
         segments = [Segment.from_json(segment) for segment in data["segments"]]

@@ -39,7 +39,7 @@ _JUDGED = pa.schema(
 Row = dict[str, Any]
 
 #: Each example takes some 20 ms.
-some = settings(max_examples=50)
+some = settings(max_examples=30)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,6 @@ class Stream:
 
 
 users = st.sampled_from([None, "", "ann", "bob", "a user with a long name", *"abcdefgh"])
-times = st.integers(0, 120).map(lambda half_s: half_s * SECOND // 2)
 prices = st.none() | st.integers(-5, 5)
 weights = st.none() | st.integers(-8, 8).map(lambda quarter: quarter / 4)
 
@@ -71,8 +70,14 @@ weights = st.none() | st.integers(-8, 8).map(lambda quarter: quarter / 4)
 @st.composite
 def streams(draw: Any, most: int = 40, keys: Any = users) -> Stream:
     """Up to so many rows, cut anywhere; some batches are empty."""
-    few = st.sampled_from([draw(keys)]) if draw(st.booleans()) else keys
-    columns = st.tuples(few, st.integers(0, 1), prices, weights, times, times)
+    # one key, a few or many; close together or far apart
+    some_keys = draw(
+        st.sampled_from([1, 2, 100]).flatmap(lambda n: st.lists(keys, min_size=1, max_size=n))
+    )
+    last = draw(st.sampled_from([10, 40, 120]))
+    times = st.integers(0, last).map(lambda half_s: half_s * SECOND // 2)
+    pages = st.integers(0, draw(st.integers(0, 1)))
+    columns = st.tuples(st.sampled_from(some_keys), pages, prices, weights, times, times)
     rows = [
         dict(zip(("user", "page", "price", "weight", "t", "e"), values, strict=True)) | {"id": n}
         for n, values in enumerate(draw(st.lists(columns, max_size=most)))
@@ -146,6 +151,14 @@ def shown(output: pa.Table, *names: str) -> list[tuple[Any, ...]]:
 def ids(late: Sequence[Sequence[Row]]) -> list[int]:
     """Which rows were late."""
     return sorted(row["id"] for batch in late for row in batch)
+
+
+def apart(most: int) -> tuple[pa.Table, pa.Table]:
+    """Two rows for each pair of seconds up to the most, under the name of the pair."""
+    pairs = [(a, b) for a in range(most) for b in range(most)]
+    names = pa.array([f"{a} {b}" for a, b in pairs])
+    one, other = (pa.array([pair[i] * SECOND for pair in pairs], TIMESTAMP) for i in (0, 1))
+    return pa.table({"user": names, EVENT: one}), pa.table({"user": names, EVENT: other})
 
 
 def timed(*seconds: float, user: str | None = "ann") -> pa.Table:

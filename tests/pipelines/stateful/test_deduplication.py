@@ -8,6 +8,7 @@ from tests.pipelines.stateful.streams import (
     SECOND,
     Sql,
     Stream,
+    apart,
     ids,
     judged,
     some,
@@ -57,6 +58,15 @@ def test_without_a_time_a_key_goes_on_once(sql: Sql, stream: Stream) -> None:
     out = [(row["id"],) for row in tried.rows if row["id"] >= 0]
     assert sorted(out, key=repr) == sql(first, rows=rows)
     assert ids(tried.late) == []
+
+
+@pytest.mark.parametrize("within_s", [1, 3, 4.5])
+def test_rows_of_two_batches_repeat_each_other_up_to_the_time(within_s: float) -> None:
+    ready = distinct("user", within_s=within_s)
+    tried = try_batches(ready, list(apart(14)), "user string", delay_s=100, slices=3)
+    pairs = (map(int, row["user"].split()) for row in tried.outputs[1].to_pylist())
+    far = [(a, b) for a in range(14) for b in range(14) if abs(a - b) >= within_s]
+    assert sorted(map(tuple, pairs)) == far
 
 
 def test_rows_go_on_as_they_are_and_in_their_order() -> None:

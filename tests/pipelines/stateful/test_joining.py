@@ -14,6 +14,7 @@ from tests.pipelines.stateful.streams import (
     Row,
     Sql,
     Stream,
+    apart,
     shown,
     some,
     streams,
@@ -86,6 +87,29 @@ def test_each_pair_of_rows_that_are_not_late_comes_once(
     assert tried.state.num_rows == 4
 
 
+@pytest.mark.parametrize("within_s", [(0, 0), (-3, 4), (1, 2), (-4.5, -1)])
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_bounds_belong_to_the_time(first: str, within_s: tuple[float, float]) -> None:
+    both = dict(zip("ab", apart(14), strict=True))
+    batches = [{first: both.pop(first)}, both]
+    ready = join("a", "b", on="user", within_s=within_s)
+    tried = try_batches(ready, batches, {"a": "user string", "b": "user string"}, slices=3)
+    pairs = (map(int, row["user"].split()) for row in tried.outputs[1].to_pylist())
+    close = [(a, b) for a in range(14) for b in range(14) if within_s[0] <= b - a <= within_s[1]]
+    assert sorted(map(tuple, pairs)) == close
+
+
+@pytest.mark.parametrize(("first", "then", "within_s"), [("a", "b", (0, 10)), ("b", "a", (-10, 0))])
+def test_a_row_waits_as_long_as_a_partner_may_come(
+    first: str, then: str, within_s: tuple[float, float]
+) -> None:
+    others = {"a": timed(12, user="bob"), "b": timed(12, user="cy")}
+    batches = [{first: timed(9)}, others, {}, {then: timed(19)}, {then: timed(19.000001)}]
+    ready = join("a", "b", on="user", within_s=within_s)
+    tried = try_batches(ready, batches, {"a": "user string", "b": "user string"})
+    assert [output.num_rows for output in tried.outputs] == [0, 0, 0, 1, 0]
+
+
 def test_columns_of_both_and_keys_with_two_names() -> None:
     ready = join("orders", "large-parcels", on={"id": "order"}, within_s=5)
     reads = {"orders": "id long, note string, cost int", "large-parcels": "order long, note string"}
@@ -129,6 +153,8 @@ def test_many_rows_of_one_key_meet_all_of_the_other_side() -> None:
         ({"within_s": (5, -5)}, "within_s: must be the earliest and the latest time in seconds"),
         ({"within_s": (1, 2, 3)}, "within_s: must be the earliest and the latest time in seconds"),
         ({"within_s": ("a", "b")}, "within_s: must be the earliest and the latest time in seconds"),
+        ({"within_s": None}, "within_s: must be the earliest and the latest time in seconds"),
+        ({"within_s": -1}, "within_s: must be the earliest and the latest time in seconds"),
         ({"within_s": float("inf")}, "within_s: must be the earliest and the latest time"),
         ({"on": ()}, "on: must name a column"),
         ({"on": {}}, "on: must name a column"),

@@ -107,8 +107,11 @@ def test_a_gap_ends_a_session_at_once() -> None:
 
 
 def test_what_was_told_stays_true() -> None:
-    # at 10 s the first session is told; the row at 5 s would be part of it, though at 15 s only
+    # at 10 s the first session is told, and a row at 5 s would have been part of it
     assert spans((0,), (10,), (5,), (50,), ()) == [[], [], [(0, 10, 1)], [], [(10, 20, 1)]]
+    assert spans((0,), (10,), (), (5,), (50,), ())[3:] == [[], [], [(10, 20, 1)]]
+    # one at 10 s would not
+    assert spans((0,), (10,), (), (10,), (50,), ())[3:] == [[], [], [(10, 20, 2)]]
 
 
 @pytest.mark.parametrize("gap_s", [0, -1, None, float("nan")])

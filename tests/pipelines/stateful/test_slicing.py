@@ -10,6 +10,7 @@ from penstock.topics.schema import parse_schema, schema_text
 
 BIDS = parse_schema("bidder long, price double, tags array<string>, at timestamp")
 PEOPLE = parse_schema("id long not null, name string, at timestamp")
+SCHEMAS = {"bids": BIDS, "people": PEOPLE}
 
 
 def slicing(**options: Any) -> Slicing:
@@ -68,10 +69,19 @@ def test_options_that_cannot_be(options: dict[str, Any], field: str, problem: st
     ],
 )
 def test_what_does_not_fit_the_inputs(options: dict[str, Any], field: str, problem: str) -> None:
+    made = slicing(**options)
     with pytest.raises(InputError) as wrong:
-        state_schemas(slicing(**options), {"bids": BIDS, "people": PEOPLE})
+        state_schemas(made, {topic: SCHEMAS[topic] for topic in made.inputs})
     assert wrong.value.field == field
     assert wrong.value.problem.startswith(problem)
+
+
+def test_every_input_has_a_key_or_is_broadcast() -> None:
+    with pytest.raises(InputError, match="key: says nothing about 'people'"):
+        state_schemas(slicing(), SCHEMAS)
+    with pytest.raises(InputError, match="key: 'bids' is not read"):
+        state_schemas(slicing(), {"people": PEOPLE})
+    state_schemas(slicing(broadcast=("people",)), SCHEMAS)
 
 
 def test_late_rows_of_inputs_that_are_alike_fit_one_topic() -> None:

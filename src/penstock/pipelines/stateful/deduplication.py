@@ -21,7 +21,7 @@ from penstock.pipelines.stateful.groups import (
     group_rows,
     take,
 )
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
 from penstock.state.handle import State
 from penstock.state.layout import FOUND
@@ -53,13 +53,13 @@ class Distinct(Ready):
 
     within_us: int | None = None
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         schema = with_event(inputs[self._only(tuple(inputs))])
         time_of(schema, self.time)
         for name in self.by:
             column_of(schema, name, "by")
-        return Layout(state_key=[_STRETCH], state=[_AT], output=without_event(schema))
+        return Shape(state_key=[_STRETCH], state=[_AT], output=without_event(schema))
 
     @property
     def forgets(self) -> bool:
@@ -95,14 +95,13 @@ def _repeats(
     """Tell which rows repeat one of a batch before."""
     stretch = times // within
     asked = group_rows([pa.array(groups.of), pa.array(stretch)], len(times))
-    keys, stretches = take(key, asked.first), stretch[asked.first]
-    found = np.zeros(len(times), np.bool_)
-    for beside in (-1, 0, 1):
-        known = state.get(keys | {_STRETCH.name: pa.array(stretches + beside)})
-        there = known.column(FOUND).to_numpy(zero_copy_only=False)[asked.of]
-        at = known.column(_AT.name).fill_null(0).to_numpy()[asked.of]
-        found |= there & (np.abs(times - at) < within)
-    return found
+    beside = stretch[asked.first] + np.array([[-1], [0], [1]])
+    keys = take(key, np.tile(asked.first, 3)) | {_STRETCH.name: pa.array(beside.ravel())}
+    known = state.get(keys)
+    there = known.column(FOUND).to_numpy(zero_copy_only=False).reshape(beside.shape)
+    at = known.column(_AT.name).fill_null(0).to_numpy().reshape(beside.shape)
+    repeats: NDArray[np.bool_] = there[:, asked.of] & (np.abs(times - at[:, asked.of]) < within)
+    return np.asarray(repeats.any(axis=0))
 
 
 def _first(of: Numbers, times: Numbers, rows: Numbers, within: int) -> Numbers:

@@ -1,13 +1,12 @@
 """Joining two streams: pairs of rows with the same key whose times are close, each pair once.
 
-Rows wait in the state under their key and a stretch of time that is as long as the bounds are
-wide, so a row looks for its partners in two stretches of the other side. A stretch is forgotten
-when every row that could still find something in it is late.
+A row is late if its time is before the watermark: rows that it belongs to may be forgotten.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,15 +15,12 @@ from penstock.errors import InputError, nearest
 from penstock.pipelines.stateful import numbered
 from penstock.pipelines.stateful.columns import Names, column_of, names_of, output_of, time_of
 from penstock.pipelines.stateful.groups import Columns, Numbers, take
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.pairing import AT, RIGHT, STRETCH, Rows, forget, pair
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.totals import STAMP, later_stamps
-from penstock.pipelines.stateful.waiting import AT, RIGHT, STRETCH, Waiting, forget
 from penstock.pipelines.stateful.watermark import split_late, times_of
 from penstock.state.handle import State
 from penstock.topics.schema import EVENT, with_event
-
-#: A stretch of time is at least as long as this.
-_SECOND = 1_000_000
 
 
 def join(
@@ -89,7 +85,7 @@ class Join(Ready):
             raise InputError("reads", f"must be two inputs for a join, got {len(inputs)}")
         return {self.left: self.by, self.right: self.right_by}
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         keys = self.keys(tuple(inputs))
         schemas = {topic: with_event(inputs[topic]) for topic in keys}
@@ -99,47 +95,60 @@ class Join(Ready):
                 column_of(schemas[topic], name, "on")
         key = [schemas[self.left].field(name) for name in self.by]
         columns = self._columns(schemas)
-        return Layout(
+        return Shape(
             state_key=[RIGHT, STRETCH, numbered.NUMBER],
             state=[numbered.ROWS, AT, *columns, STAMP],
             output=output_of([*key, *columns]),
         )
 
-    def __call__(self, given: Mapping[str, pa.RecordBatch], state: State) -> pa.Table | None:
+    def __call__(self, given: Mapping[str, pa.RecordBatch], state: State) -> Columns | None:
         """Pair the rows of a slice with those that wait, and let them wait."""
-        fields = [*self._columns({topic: rows.schema for topic, rows in given.items()}), STAMP]
         if (due := state.due()).num_rows:
-            forget(state, self.by, due, fields)
-        width = max(self.high_us - self.low_us, _SECOND)
-        waiting = [
-            Waiting(state=state, is_right=is_right, width=width, fields=fields)
-            for is_right in (False, True)
-        ]
-        left, right = (
-            self._arrived(given, self.left, state),
-            self._arrived(given, self.right, state),
-        )
-        # the right rows wait before the left ones look, so that new rows meet each other once
-        found = [_pairs(right, waiting[0], -self.high_us, -self.low_us)]
-        waiting[1].add(right.key, right.times, right.values, -self.low_us)
-        found.append(_pairs(left, waiting[1], self.low_us, self.high_us))
-        waiting[0].add(left.key, left.times, left.values, self.high_us)
-        pairs = [pair for pair in found if pair is not None]
-        return pa.Table.from_batches(pairs) if pairs else None
+            forget(state, self.by, due)
+        rows = self._arrived(given, state)
+        if not len(rows.times):
+            return None
+        found = pair(state, rows, self.low_us, self.high_us)
+        if not len(found.left):
+            return None
+        names = self._names({topic: rows.schema for topic, rows in given.items()})
+        left = {name: found.values[name] for name in (*names[self.left].values(), EVENT)}
+        right = {name: found.values[name] for name in (*names[self.right].values(), EVENT)}
+        left, right = take(left, found.left), take(right, found.right)
+        stamps = later_stamps(left[EVENT], right[EVENT])
+        return found.key | left | right | {EVENT: stamps}
 
-    def _arrived(self, given: Mapping[str, pa.RecordBatch], topic: str, state: State) -> "_Rows":
-        times = times_of(given[topic], self.time)
-        rows, times = split_late(given[topic], times, times + 1, state)
-        names = self.by if topic == self.left else self.right_by
+    def _arrived(self, given: Mapping[str, pa.RecordBatch], state: State) -> Rows:
+        """The rows of both sides that are not late and may have partners."""
+        left, left_times = self._in_time(given[self.left], self.by, state)
+        right, right_times = self._in_time(given[self.right], self.right_by, state)
+        names = self._names({topic: rows.schema for topic, rows in given.items()})
+        values = {EVENT: pa.concat_arrays([left.column(EVENT), right.column(EVENT)])}
+        for name, new in names[self.left].items():
+            column = left.column(name)
+            values[new] = pa.concat_arrays([column, pa.nulls(len(right_times), column.type)])
+        for name, new in names[self.right].items():
+            column = right.column(name)
+            values[new] = pa.concat_arrays([pa.nulls(len(left_times), column.type), column])
+        return Rows(
+            key={
+                name: pa.concat_arrays([left.column(name), right.column(other)])
+                for name, other in zip(self.by, self.right_by, strict=True)
+            },
+            is_right=np.arange(len(left_times) + len(right_times)) >= len(left_times),
+            times=np.concatenate([left_times, right_times]),
+            values=values,
+        )
+
+    def _in_time(
+        self, rows: pa.RecordBatch, key: Sequence[str], state: State
+    ) -> tuple[pa.RecordBatch, Numbers]:
+        times = times_of(rows, self.time)
+        rows, times = split_late(rows, times, times + 1, state)
         null = np.zeros(rows.num_rows, np.bool_)
-        for name in names:
+        for name in key:
             null |= rows.column(name).is_null().to_numpy(zero_copy_only=False)
-        if null.any():
-            rows, times = rows.filter(pa.array(~null)), times[~null]
-        key = {own: rows.column(name) for own, name in zip(self.by, names, strict=True)}
-        shown = self._names({topic: rows.schema for topic, rows in given.items()})[topic]
-        values = {new: rows.column(name) for name, new in shown.items()}
-        return _Rows(key, times, values | {EVENT: rows.column(EVENT)})
+        return (rows.filter(pa.array(~null)), times[~null]) if null.any() else (rows, times)
 
     def _columns(self, schemas: Mapping[str, pa.Schema]) -> list[pa.Field]:
         """The columns of both inputs without their keys, under the names that they get."""
@@ -164,37 +173,16 @@ class Join(Ready):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows of one side that arrived in time, under the names that they have in the output."""
-
-    key: Columns
-    times: Numbers
-    values: Columns
-
-
-def _pairs(rows: _Rows, waiting: Waiting, low: int, high: int) -> pa.RecordBatch | None:
-    if not len(rows.times):
-        return None
-    index, partners = waiting.partners(rows.key, rows.times, low, high)
-    if not len(index):
-        return None
-    own = take(rows.values, index)
-    shown = [field.name for field in waiting.fields if field.name != EVENT]
-    columns = {name: own[name] if name in own else partners.column(name) for name in shown}
-    stamps = later_stamps(own[EVENT], partners.column(EVENT))
-    return pa.record_batch(take(rows.key, index) | columns | {EVENT: stamps})
-
-
-def _bounds(within_s: float | tuple[float, float]) -> tuple[int, int]:
+def _bounds(within_s: Any) -> tuple[int, int]:
     """The earliest and the latest time of a right row after the left one, in microseconds."""
-    given = within_s if isinstance(within_s, Sequence) else (-within_s, within_s)
-    if len(given) != 2 or not all(map(_is_seconds, given)) or given[0] > given[1]:
+    given = (-within_s, within_s) if _is_seconds(within_s) else within_s
+    two = isinstance(given, Sequence) and len(given) == 2 and all(map(_is_seconds, given))
+    if not two or given[0] > given[1]:
         problem = f"must be the earliest and the latest time in seconds, got {within_s!r}"
         raise InputError("within_s", problem, "such as (-5, 60), or 5 for (-5, 5)")
-    low, high = (round(seconds * _SECOND) for seconds in given)
+    low, high = (round(seconds * 1_000_000) for seconds in given)
     return low, high
 
 
-def _is_seconds(given: object) -> bool:
+def _is_seconds(given: Any) -> bool:
     return isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)

@@ -29,7 +29,7 @@ from penstock.pipelines.stateful.groups import (
     pc,
     take,
 )
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.watermark import split_late, times_of
 from penstock.pipelines.stateful.windowing import END, START
 from penstock.state.handle import State
@@ -75,7 +75,7 @@ class Top(Ready):
     of: str
     size_us: int
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         schema = with_event(inputs[self._only(tuple(inputs))])
         time_of(schema, self.time)
@@ -89,7 +89,7 @@ class Top(Ready):
             raise InputError("of", f"column {self.of!r} is {type_text(kind)}, which has no order")
         others = [field for field in schema if field.name not in self.by]
         shown = [field for field in others if field.name != EVENT]
-        return Layout(
+        return Shape(
             state_key=[START, _RANK],
             state=[field.with_nullable(True) for field in others],
             output=output_of([*key, START, END, _RANK, *shown]),

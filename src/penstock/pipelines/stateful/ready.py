@@ -10,12 +10,12 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.state.handle import State
-from penstock.topics.schema import EVENT, schema_text, without_event
+from penstock.topics.schema import EVENT, schema_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """What a ready function keeps and what it gives, for inputs with certain columns."""
+class Shape:
+    """Which columns a ready function keeps and gives, for inputs with certain columns."""
 
     #: Columns that tell several rows of one key apart.
     state_key: Sequence[pa.Field] = ()
@@ -41,7 +41,7 @@ class Ready(ABC):
         """Do the work for one slice."""
 
     @abstractmethod
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives for these inputs, or what is wrong with them."""
 
     def keys(self, inputs: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -66,21 +66,21 @@ class Ready(ABC):
         if ttl_s is not None and self.forgets:
             problem = f"would take from {self._name} what is not closed yet, got {ttl_s}"
             raise InputError("ttl_s", problem, "leave it out: what is closed is forgotten at once")
-        layout = self.layout(inputs)
+        shape = self.shape(inputs)
         return Slicing(
             keys=self.keys(tuple(inputs)),
             slices=slices,
             time=self.time,
             delay_s=delay_s,
             ttl_s=ttl_s,
-            state=schema_text(pa.schema(layout.state)),
-            state_key=schema_text(pa.schema(layout.state_key)),
+            state=schema_text(pa.schema(shape.state)),
+            state_key=schema_text(pa.schema(shape.state_key)),
             late_to=late_to,
         )
 
     def output_schema(self, inputs: Mapping[str, pa.Schema]) -> pa.Schema:
         """Return the columns of the output, without `_event`."""
-        return without_event(self.layout(inputs).output)
+        return self.shape(inputs).output
 
     @property
     def _name(self) -> str:

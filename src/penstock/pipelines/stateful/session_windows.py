@@ -31,8 +31,8 @@ from penstock.pipelines.stateful.groups import (
     pc,
     take,
 )
-from penstock.pipelines.stateful.intervals import merge_close, touches
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.intervals import merge_close
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.totals import STAMP, total, total_again, total_fields
 from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
 from penstock.pipelines.stateful.windowing import END, START
@@ -74,13 +74,13 @@ class Sessions(Ready):
     sums: tuple[str, ...] = ()
     gap_us: int
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         schema = with_event(inputs[self._only(tuple(inputs))])
         time_of(schema, self.time)
         key = [column_of(schema, name, "by") for name in self.by]
         totals = total_fields(schema, self.sums)
-        return Layout(
+        return Shape(
             state_key=[numbered.NUMBER],
             state=[numbered.ROWS, START, _LAST, _TOLD, *totals, STAMP],
             output=output_of([*key, START, END, *totals]),
@@ -102,7 +102,10 @@ class Sessions(Ready):
         watermark = NO_TIME if state.watermark is None else state.watermark
         is_closed = self._ends(known) <= watermark
         closed, going = known.filter(pa.array(is_closed)), known.filter(pa.array(~is_closed))
-        late = touches(owner, times, _intervals(closed), self.gap_us)
+        # what is left comes behind the last row of what is closed, or it would be closed itself
+        ends = np.full(groups.count, NO_TIME)
+        np.maximum.at(ends, _numbers(closed, _OWNER), self._ends(closed))
+        late = times < ends[owner]
         state.late(rows.filter(pa.array(late)))
         new = _single(owner, times, total(rows, self.sums, each_alone(rows.num_rows)))
         going = self._merged(pa.concat_batches([going, new.filter(pa.array(~late))]))
@@ -130,12 +133,14 @@ class Sessions(Ready):
         owner = _numbers(sessions, _OWNER)
         now = np.bincount(owner, minlength=len(before))
         number = np.arange(len(owner)) - (np.cumsum(now) - now)[owner]
-        values = columns_of(sessions, sessions.schema.names[1:])
-        numbered.write(state, take(keys, owner), number, values)
         told = sessions.column(_TOLD.name).to_numpy(zero_copy_only=False)
         timers = np.full(len(before), np.iinfo(np.int64).max)
         np.minimum.at(timers, owner, self._ends(sessions) + np.where(told, self.gap_us, 0))
-        numbered.resize(state, keys, (before, now), list(sessions.schema)[1:], timers)
+        values = columns_of(sessions, sessions.schema.names[1:])
+        numbered.cut(state, keys, before, now)
+        some = np.flatnonzero(now)
+        rows = (np.searchsorted(some, owner), number, values)
+        numbered.write(state, take(keys, some), (now[some], timers[some]), rows)
 
     def _shown(self, keys: Columns, sessions: pa.RecordBatch) -> dict[str, Any] | None:
         if not sessions.num_rows:

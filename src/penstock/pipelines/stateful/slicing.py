@@ -1,7 +1,7 @@
 """How the state of an operator is cut into slices, and what time is to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -39,17 +39,23 @@ class Slicing:
     state_key: str = ""
     #: The topic that rows go to which came too late; without one they are only counted.
     late_to: str | None = None
-    delay_us: int = field(init=False, repr=False)
-    ttl_us: int | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         whole = isinstance(self.slices, int) and not isinstance(self.slices, bool)
         if not whole or not 1 <= self.slices <= _MOST_SLICES:
             problem = f"must be a whole number from 1 to {_MOST_SLICES}, got {self.slices!r}"
             raise InputError("slices", problem)
-        object.__setattr__(self, "delay_us", micros_of("delay_s", self.delay_s, zero=True))
-        ttl_us = None if self.ttl_s is None else micros_of("ttl_s", self.ttl_s)
-        object.__setattr__(self, "ttl_us", ttl_us)
+        _ = self.delay_us, self.ttl_us  # they refuse what is no time
+
+    @property
+    def delay_us(self) -> int:
+        """The delay in microseconds."""
+        return micros_of("delay_s", self.delay_s, zero=True)
+
+    @property
+    def ttl_us(self) -> int | None:
+        """The time to live in microseconds."""
+        return None if self.ttl_s is None else micros_of("ttl_s", self.ttl_s)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -78,7 +84,9 @@ def keys_of(
             raise InputError("key", f"{topic!r} is not an input with a key", nearest(topic, keyed))
     for topic in keyed:
         if topic not in key:
-            raise InputError("key", f"says nothing about {topic!r}", "or broadcast it")
+            raise InputError(
+                "key", f"says nothing about {topic!r}", "give it a key or broadcast it"
+            )
     return {topic: names_of("key", key[topic]) for topic in keyed}
 
 
@@ -90,6 +98,7 @@ def state_schemas(
     Keys have the columns of the first input that has a key, and those of `state_key`; `schemas`
     are those of the inputs, with `_event` or without.
     """
+    _check_inputs(slicing, tuple(schemas))
     stamped = {topic: with_event(schema) for topic, schema in schemas.items()}
     for topic in slicing.keys:
         time_of(stamped[topic], slicing.time)
@@ -110,6 +119,17 @@ def state_schemas(
             problem = f"column {name!r} is there twice, as a key or as a value"
             raise InputError("state", problem, "the columns of the key belong to the state anyhow")
     return pa.schema(key), pa.schema(values)
+
+
+def _check_inputs(slicing: Slicing, reads: Sequence[str]) -> None:
+    for topic in slicing.inputs:
+        if topic not in reads:
+            raise InputError("key", f"{topic!r} is not read", nearest(topic, reads))
+    for topic in reads:
+        if topic not in slicing.inputs:
+            raise InputError(
+                "key", f"says nothing about {topic!r}", "give it a key or broadcast it"
+            )
 
 
 def _key(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:

@@ -32,13 +32,13 @@ from penstock.pipelines.stateful.watermark import later, latest_time, watermark_
 from penstock.state.compaction import how_many
 from penstock.state.handle import State
 from penstock.state.level import Level
-from penstock.state.merging import Age, live, merge
+from penstock.state.merging import Age, live, newest
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT, parse_schema, with_event, without_event
 
 Row = dict[str, Any]
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
-Columns: TypeAlias = str | pa.Schema
+AnySchema: TypeAlias = str | pa.Schema
 
 #: The stamp of rows that come without one.
 _STAMP = datetime(2000, 1, 1, tzinfo=UTC)
@@ -70,8 +70,8 @@ class Tried:
 def try_batches(
     function: Ready | SliceFunction,
     batches: Sequence[Rows | Mapping[str, Rows]],
-    reads: Columns | Mapping[str, Columns],
-    writes: Columns | None = None,
+    reads: AnySchema | Mapping[str, AnySchema],
+    writes: AnySchema | None = None,
     slicing: Slicing | None = None,
     *,
     slices: int = 64,
@@ -171,18 +171,16 @@ class _Trial:
         """Lay a level on top; those below are merged when they are of about the same size."""
         levels = self._levels.get(number, [])
         if count := how_many([len(level) for level in levels]):
-            merged = merge(levels[:count], len(self._key))
+            merged = newest([level.chunks[0] for level in levels[:count]], len(self._key))
             if count == len(levels):  # nothing lies below that a row would have to hide
-                age = Age(
-                    ttl_us=self._slicing.ttl_us, watermark=self.watermark, told=self.watermark
-                )
-                merged = (live(chunk, age) for chunk in merged)
-            levels = [Level(list(merged)), *levels[count:]]
+                mark = self.watermark
+                merged = live(merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, told=mark))
+            levels = [*([Level([merged])] if len(merged) else []), *levels[count:]]
         self._levels[number] = levels if changes is None else [changes, *levels]
 
 
 def _schemas(
-    reads: Columns | Mapping[str, Columns], slicing: Slicing | None
+    reads: AnySchema | Mapping[str, AnySchema], slicing: Slicing | None
 ) -> dict[str, pa.Schema]:
     """The columns of every input, without `_event`."""
     if isinstance(reads, Mapping):
@@ -190,7 +188,7 @@ def _schemas(
     return {slicing.inputs[0] if slicing else "rows": _parsed(reads)}
 
 
-def _parsed(columns: Columns) -> pa.Schema:
+def _parsed(columns: AnySchema) -> pa.Schema:
     return without_event(parse_schema(columns) if isinstance(columns, str) else columns)
 
 

@@ -22,7 +22,7 @@ from penstock.pipelines.stateful.columns import (
     time_of,
 )
 from penstock.pipelines.stateful.groups import Columns, Numbers, columns_of, group_rows, take
-from penstock.pipelines.stateful.ready import Layout, Ready
+from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.totals import STAMP, plus, total, total_again, total_fields
 from penstock.pipelines.stateful.watermark import split_late, times_of
 from penstock.state.handle import State
@@ -75,13 +75,13 @@ class Windows(Ready):
     size_us: int
     every_us: int
 
-    def layout(self, inputs: Mapping[str, pa.Schema]) -> Layout:
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
         schema = with_event(inputs[self._only(tuple(inputs))])
         time_of(schema, self.time)
         key = [column_of(schema, name, "by") for name in self.by]
         totals = total_fields(schema, self.sums)
-        return Layout(
+        return Shape(
             state_key=[START],
             state=[*totals, STAMP],
             output=output_of([*key, START, END, *totals]),
