@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +29,8 @@ CHANGE_S = 5.0
 RATE = 300.0
 #: The share of the run that is judged; before it workers start and logs fill up.
 JUDGED = 0.7
-#: A rise over the judged part of less than this share of the mean is flat. A JVM takes memory
-#: until it thinks of cleaning up. Latency is shown only: the machine may have more to do.
+#: A rise over the judged part of less than this share of the mean is flat. Latency is shown
+#: only: the machine may have more to do.
 BOUNDS = {
     "disk_mb": 0.15,
     "files": 0.10,
@@ -78,6 +79,12 @@ class Course:
         return "flat" if self.rise < self.bound else "GROWS"
 
 
+def _clean_up(pid: int) -> None:
+    """A JVM takes memory until it thinks of cleaning up; what it needs shows afterwards."""
+    if shutil.which("jcmd"):
+        subprocess.run(["jcmd", str(pid), "GC.run"], capture_output=True, check=False)
+
+
 def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
     """Look at everything once."""
     sizes = list(_sizes(run))
@@ -85,6 +92,8 @@ def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
     memory = {"driver": 0.0, "jvm": 0.0, "workers": 0.0}
     descriptors = {"driver": 0, "jvm": 0}
     for process in processes:
+        if process.kind == "jvm":
+            _clean_up(process.pid)
         who = process.kind if process.kind in descriptors else "workers"
         memory[who] += process.pss_bytes / 1e6
         if who in descriptors:

@@ -35,6 +35,11 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "100ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
+    # what a page would show of the last thousand batches, which nobody looks at here
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.adaptive.enabled": "false",
     # batches are bounded by time already; smaller Arrow batches only cost more
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
