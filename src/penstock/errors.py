@@ -8,6 +8,7 @@ PenstockError
 └── TopicError       a topic cannot be read or written (exit code 1)
     ├── TruncatedError   rows that retention has removed were asked for
     ├── DamagedError     a file is cut short, altered or missing
+    │   └── DamagedStateError    the same of an operator's state
     ├── LockedError      another process writes there
     └── FullError        no space left on the disk; nothing committed is lost
 """
@@ -122,6 +123,17 @@ class DamagedError(TopicError):
     def problem(self) -> str:
         """What is wrong, without the name of the topic."""
         return f"{self.file}: {self.what}"
+
+
+class DamagedStateError(DamagedError):
+    """A file of an operator's state is cut short, altered or missing.
+
+    >>> print(DamagedStateError("counts", "segments/1f.arrow", "missing"))
+    state of counts: segments/1f.arrow: missing
+    """
+
+    def __str__(self) -> str:
+        return f"state of {self.topic}: {self.problem}"
 
 
 class LockedError(TopicError):

@@ -96,6 +96,12 @@ def test_bounds_always_hold() -> None:
     assert seen == {"a": 12, "b": 1, "c": 3}
 
 
+def test_what_does_not_help_is_not_added() -> None:
+    hot = {"a": {"useful_parallelism": 3}, "b": {"useful_parallelism": 3}}
+    assert guarded(decided(a=(2, 9), b=(5, 9)), measures=hot) == {"a": 3, "b": 5}
+    assert guarded(decided(a=(5, 1), b=(5, 4)), measures=hot) == {"a": 1, "b": 4}
+
+
 def test_bounds_cannot_be_switched_off() -> None:
     with pytest.raises(InputError, match="always on"):
         Guards(bounds=False)

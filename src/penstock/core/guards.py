@@ -159,10 +159,13 @@ def _max_increase(decision: Decision, _now: Snapshot, _past: Past, guards: Guard
 
 
 def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> Decision:
-    """6: at least the operator's minimum or 1, at most its maximum."""
+    """6: at least the operator's minimum or 1, at most its maximum, and not more than helps."""
 
     def change(op: str, target: Target) -> tuple[int, Reason]:
         minimum, maximum = now.operators[op].min_parallelism or 1, now.operators[op].max_parallelism
+        useful = now.operators[op].useful_parallelism
+        if useful is not None and target.wanted > max(useful, target.current):
+            return max(useful, target.current), Reason.SCALING_WILL_NOT_HELP
         if maximum is not None and target.wanted > maximum:
             return maximum, Reason.CAPPED_BY_MAXIMUM
         return max(minimum, target.wanted), Reason.RAISED_TO_MINIMUM

@@ -14,7 +14,13 @@ VERSION = 1
 AMOUNTS = ("input_rate", "output_rate", "queue", "service_time_s", "service_scv", "arrival_scv")
 SHARES = ("busy", "idle", "backpressured", "cpu", "input_buffer")
 SIGNED = ("queue_growth",)
-COUNTS = ("parallelism", "min_parallelism", "max_parallelism", "requested")
+COUNTS = (
+    "parallelism",
+    "min_parallelism",
+    "max_parallelism",
+    "useful_parallelism",
+    "requested",
+)
 MEASURES = (*AMOUNTS, *SHARES, *SIGNED)
 _OPERATOR_FIELDS = {"upstream", "sent", *COUNTS, *MEASURES}
 _SNAPSHOT_FIELDS = {"version", "at", "offered", "operators", "hosts"}

@@ -38,6 +38,10 @@ class Reason(StrEnum):
     QUEUE_IN_RANGE = "queue-in-range", "the queue is between the two thresholds", True
     AT_MAXIMUM = "at-maximum", "the operator already has all the replicas it may have", True
     AT_MINIMUM = "at-minimum", "one replica is the least an operator can have", True
+    SCALING_WILL_NOT_HELP = (
+        "scaling-will-not-help",
+        "one slice of the state keeps a replica busy, and a slice cannot be shared",
+    )
     # queueing
     RESPONSE_ABOVE_OBJECTIVE = (
         "response-above-objective",

@@ -23,6 +23,8 @@ class OperatorSnapshot:
     #: Bounds; without them at least one, and as many as there may be.
     min_parallelism: int | None = None
     max_parallelism: int | None = None
+    #: More replicas than this would carry no more: one slice of the state keeps one busy.
+    useful_parallelism: int | None = None
     #: Replicas that were asked for and may not be there yet.
     requested: int | None = None
     #: Records/s taken for processing; what *arrives* is `Snapshot.arrival_rate`.

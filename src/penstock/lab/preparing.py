@@ -162,7 +162,7 @@ def _guards(asked: Mapping[str, Any], objective_s: float | None) -> Mapping[str,
 
 def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
     """Return the replicas of each operator at the start that differ from what it declares."""
-    scaled = {name: op.options for name, op in pipeline.operators.items() if _scales(op.kind)}
+    scaled = {name: op.options for name, op in pipeline.operators.items() if op.scales}
     if asked is None:
         return {}
     given = asked if isinstance(asked, Mapping) else dict.fromkeys(scaled, asked)
@@ -174,10 +174,6 @@ def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mappi
             problem = f"{name} has from {least} to {most} replicas, got {replicas}"
             raise InputError("--initial", problem)
     return given
-
-
-def _scales(kind: str) -> bool:
-    return kind in ("frame", "batch")
 
 
 def _default_params(
@@ -194,7 +190,7 @@ def _default_params(
 
 def _ask_once(prepared: Prepared) -> None:
     """Ask the policy about a pipeline that shows nothing yet: some mistakes show only then."""
-    scaled = {n: op.options for n, op in prepared.pipeline.operators.items() if _scales(op.kind)}
+    scaled = {n: op.options for n, op in prepared.pipeline.operators.items() if op.scales}
     operators = {
         name: OperatorSnapshot(
             name=name,

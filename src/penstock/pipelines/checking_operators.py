@@ -46,6 +46,8 @@ def _arguments(operator: Operator) -> tuple[str, ...]:
     match operator.kind:
         case "batch":
             return ("batch", "resource") if operator.options.resource else ("batch",)
+        case "sliced":
+            return ("batch" if len(operator.reads) == 1 else "inputs", "state")
         case "ingest":
             return ("spark",)
         case "frame" | "egress":

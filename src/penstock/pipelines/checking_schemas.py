@@ -8,6 +8,8 @@ import pyarrow as pa
 from penstock.errors import InputError, nearest
 from penstock.pipelines.declared import ERRORS_SCHEMA, DeclaredTopic, errors_topic
 from penstock.pipelines.operator import Operator
+from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.topics.partition import Partition
 from penstock.topics.schema import first_difference
 
 Schemas = Mapping[str, pa.Schema]
@@ -17,10 +19,14 @@ def check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> No
     """Check everything that is known now; what a frame operator returns shows at the start."""
     known = {name: topic.schema for name, topic in topics.items() if topic.schema is not None}
     try:
-        if operator.kind == "batch" and operator.output_schema is None:
+        if operator.kind in ("batch", "sliced") and operator.output_schema is None:
             hint = how_to_declare(str(operator.writes), operator.topics)
             raise InputError("writes", f"topic {operator.writes!r} is not declared", hint)
-        _check_inputs(operator, {topic: known[topic] for topic in operator.reads if topic in known})
+        inputs = {topic: known[topic] for topic in operator.reads if topic in known}
+        if operator.slicing is None:
+            _check_inputs(operator, inputs)
+        else:
+            _check_slices(operator, operator.slicing, inputs, topics)
         _check_side_outputs(operator, known)
     except InputError as wrong:
         raise wrong.under(operator.name).at(operator.where) from None
@@ -43,6 +49,29 @@ def _check_inputs(operator: Operator, inputs: Schemas) -> None:
         if by_key and column not in schema.names:
             problem = f"topic {topic!r} has no column {column!r}"
             raise InputError("grouping", problem, nearest(column, schema.names))
+
+
+def _check_slices(
+    operator: Operator,
+    slicing: Slicing,
+    inputs: Schemas,
+    topics: Mapping[str, DeclaredTopic],
+) -> None:
+    for topic in operator.reads:
+        if topic not in inputs:
+            hint = how_to_declare(topic, operator.topics)
+            raise InputError("reads", f"the columns of {topic!r} must be declared", hint)
+    state_schemas(slicing, inputs)
+    for topic, key in slicing.keys.items():
+        mine = Partition(key=key, slices=slicing.slices)
+        if (other := topics[topic].partition) not in (None, mine):
+            assert other is not None
+            problem = (
+                f"{topic!r} lies in the order of {other.slices} slices of {', '.join(other.key)}"
+                " for another operator"
+            )
+            hint = "let an operator write its rows to a second topic, which this one reads"
+            raise InputError("key", problem, hint)
 
 
 def _check_side_outputs(operator: Operator, known: Schemas) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.topics.partition import Partition
 from penstock.topics.schema import parse_schema
 from penstock.workloads.pattern import ArrivalName
 
@@ -26,6 +27,8 @@ class DeclaredTopic:
     keep: str = "read"
     #: Whether another process fills it.
     external: bool = False
+    #: How its rows are ordered for an operator with keyed state that reads them.
+    partition: Partition | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

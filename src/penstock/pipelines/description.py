@@ -13,11 +13,12 @@ from typing import Any
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator, Options
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful.slicing import Slicing
 from penstock.topics.schema import schema_text
 
 VERSION = 1
 
-_FIXED = ("kind", "reads", "writes")
+_FIXED = ("kind", "reads", "writes", "slicing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +89,19 @@ def _operator(operator: Operator) -> dict[str, Any]:
         "reads": list(operator.reads),
         "writes": operator.writes,
         "options": {**_plain(operator.options), "resource": name},
+        "slicing": _slicing(operator.slicing),
         "code": digest(operator.function),
         "resource_code": digest(resource),
     }
+
+
+def _slicing(slicing: Slicing | None) -> dict[str, Any] | None:
+    """What the state rests on; delays and where late rows go may change."""
+    if slicing is None:
+        return None
+    keys = {topic: list(columns) for topic, columns in slicing.keys.items()}
+    columns = {"state": slicing.state, "state_key": slicing.state_key}
+    return {"keys": keys, "slices": slicing.slices, "time": slicing.time, **columns}
 
 
 def _plain(options: Options) -> dict[str, Any]:
@@ -150,9 +161,9 @@ def _operator_changes(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[Change]:
     for key in _FIXED:
-        if old[key] != new[key]:
+        if old.get(key) != new[key]:
             hint = "give the operator another name, and it begins anew; or begin a new run"
-            yield _differs(f"{name}: {key}", old[key], new[key], compatible=False, hint=hint)
+            yield _differs(f"{name}: {key}", old.get(key), new[key], compatible=False, hint=hint)
     yield from _other_changes(name, old["options"], new["options"])
     yield from _other_changes(name, old, new)
 

@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from penstock.pipelines.declared import DeclaredTopic, errors_topic
 from penstock.pipelines.places import place_of
+from penstock.pipelines.stateful.slicing import Slicing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Kind = Literal["frame", "batch", "ingest", "egress"]
+Kind = Literal["frame", "batch", "sliced", "ingest", "egress"]
 OnError = Literal["stop", "dead-letter"]
 
 
@@ -52,6 +53,8 @@ class Operator:
     reads: tuple[str, ...] = ()
     writes: str | None = None
     options: Options = Options()
+    #: How the state of a sliced operator is cut; None for all others.
+    slicing: Slicing | None = None
     #: The declared topics of its pipeline, which may still grow while a file is read.
     topics: Mapping[str, DeclaredTopic] = field(default_factory=dict, repr=False, compare=False)
 
@@ -59,10 +62,17 @@ class Operator:
         return self.function(*given)
 
     @property
+    def scales(self) -> bool:
+        """Whether the loop decides on its replicas; the others are as parallel as Spark has it."""
+        return self.kind in ("frame", "batch", "sliced")
+
+    @property
     def fills(self) -> tuple[str, ...]:
-        """Every topic that it writes: its output, what it drops, what it fails on."""
-        also = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
-        return tuple(topic for topic in (self.writes, self.options.dropped_to, also) if topic)
+        """Every topic that it writes: its output, what it drops, what it fails on, what is late."""
+        errors = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
+        late = self.slicing.late_to if self.slicing else None
+        all_of_them = (self.writes, self.options.dropped_to, errors, late)
+        return tuple(topic for topic in all_of_them if topic)
 
     @property
     def output_schema(self) -> pa.Schema | None:

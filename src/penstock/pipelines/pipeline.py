@@ -19,7 +19,8 @@
 ('large',)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from penstock.core.topology import Topology
@@ -27,8 +28,13 @@ from penstock.errors import InputError
 from penstock.pipelines import checking
 from penstock.pipelines.declared import ERRORS_SCHEMA, DeclaredTopic, Feed, MakeRows, errors_topic
 from penstock.pipelines.operator import Kind, OnError, Operator, Options
+from penstock.pipelines.places import place_of
+from penstock.pipelines.stateful.columns import Names
+from penstock.pipelines.stateful.ready import Ready
+from penstock.pipelines.stateful.slicing import Slicing, keys_of
+from penstock.topics.partition import Partition
 from penstock.topics.retention import parse_retention
-from penstock.topics.schema import parse_schema
+from penstock.topics.schema import EVENT, parse_schema
 from penstock.workloads.pattern import ArrivalName
 
 Make = TypeVar("Make", bound=MakeRows)
@@ -154,6 +160,88 @@ class Pipeline:
         )
         return self._adding("batch", reads, writes, options)
 
+    def sliced(
+        self,
+        reads: str | Sequence[str],
+        writes: str,
+        *,
+        key: Names | Mapping[str, Names] = (),
+        state: str = "",
+        state_key: str = "",
+        broadcast: Sequence[str] = (),
+        slices: int = 64,
+        time: str = EVENT,
+        delay_s: float = 0.0,
+        ttl_s: float | None = None,
+        late_to: str | None = None,
+        name: str | None = None,
+        min_replicas: int = 1,
+        max_replicas: int = 8,
+        replicas: int = 1,
+        queue_limit: int | None = None,
+    ) -> Decorator:
+        """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
+
+        It is called for one slice at a time, with the rows of that slice and a `State` that
+        remembers the columns of `state` by `key`. A ready function knows all of that itself:
+        `pipeline.sliced("words", "counts", name="count")(counts(by="word"))`.
+        """
+        inputs = (reads,) if isinstance(reads, str) else tuple(reads)
+        options = Options(
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            replicas=replicas,
+            queue_limit=queue_limit,
+        )
+
+        def decorate(function: Callable[..., Any]) -> Operator:
+            own = str(name or getattr(function, "__name__", type(function).__name__.lower()))
+            try:
+                if isinstance(function, Ready):
+                    slicing = self._slicing(
+                        function, inputs, writes, slices, delay_s, ttl_s, late_to
+                    )
+                else:
+                    slicing = Slicing(
+                        keys=keys_of(key, inputs, broadcast),
+                        broadcast=tuple(broadcast),
+                        slices=slices,
+                        time=time,
+                        delay_s=delay_s,
+                        ttl_s=ttl_s,
+                        state=state,
+                        state_key=state_key,
+                        late_to=late_to,
+                    )
+            except InputError as wrong:
+                raise wrong.under(own).at(place_of(function)) from None
+            return self._register("sliced", own, function, inputs, writes, options, slicing)
+
+        return decorate
+
+    def _slicing(
+        self,
+        ready: Ready,
+        inputs: Sequence[str],
+        writes: str,
+        slices: int,
+        delay_s: float,
+        ttl_s: float | None,
+        late_to: str | None,
+    ) -> Slicing:
+        """Let a ready function say what it needs, and declare what it writes."""
+        schemas = {}
+        for topic in inputs:
+            declared = self.declared.get(topic)
+            if declared is None or declared.schema is None:
+                hint = f"declare it before: pipeline.topic({topic!r}, ...)"
+                raise InputError("reads", f"the columns of {topic!r} are not known", hint)
+            schemas[topic] = declared.schema
+        if writes not in self.declared:
+            schema = ready.output_schema(schemas)
+            self.declared[writes] = DeclaredTopic(name=writes, schema=schema)
+        return ready.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s, late_to=late_to)
+
     def ingest(self, writes: str) -> Decorator:
         """Add a function that reads from outside: fn(spark) -> streaming frame."""
         return self._adding("ingest", (), writes, Options(max_replicas=1))
@@ -183,6 +271,8 @@ class Pipeline:
             if operator.options.dropped_to is not None:
                 inputs = (found[topic].schema for topic in operator.reads if topic in found)
                 _add(found, operator.options.dropped_to, next(inputs, None))
+            if operator.slicing is not None:
+                _add_slices(found, operator.slicing)
         return found
 
     def check(self) -> Topology:
@@ -192,22 +282,49 @@ class Pipeline:
     def _adding(
         self, kind: Kind, reads: str | Sequence[str], writes: str | None, options: Options
     ) -> Decorator:
+        inputs = (reads,) if isinstance(reads, str) else tuple(reads)
+
         def decorate(function: Callable[..., Any]) -> Operator:
-            operator = Operator(
-                name=getattr(function, "__name__", type(function).__name__),
-                kind=kind,
-                function=function,
-                reads=(reads,) if isinstance(reads, str) else tuple(reads),
-                writes=writes,
-                options=options,
-                topics=self.declared,
-            )
-            checking.check_new(operator, self.operators)
-            self.operators[operator.name] = operator
-            return operator
+            name = getattr(function, "__name__", type(function).__name__)
+            return self._register(kind, name, function, inputs, writes, options)
 
         return decorate
+
+    def _register(
+        self,
+        kind: Kind,
+        name: str,
+        function: Callable[..., Any],
+        reads: tuple[str, ...],
+        writes: str | None,
+        options: Options,
+        slicing: Slicing | None = None,
+    ) -> Operator:
+        operator = Operator(
+            name=name,
+            kind=kind,
+            function=function,
+            reads=reads,
+            writes=writes,
+            options=options,
+            slicing=slicing,
+            topics=self.declared,
+        )
+        checking.check_new(operator, self.operators)
+        self.operators[operator.name] = operator
+        return operator
 
 
 def _add(topics: dict[str, DeclaredTopic], name: str, schema: Any) -> None:
     topics.setdefault(name, DeclaredTopic(name=name, schema=schema))
+
+
+def _add_slices(topics: dict[str, DeclaredTopic], slicing: Slicing) -> None:
+    """Rows with a key lie in the order of slices; what is late looks like what came."""
+    for topic, key in slicing.keys.items():
+        if topic in topics and topics[topic].partition is None:
+            partition = Partition(key=key, slices=slicing.slices)
+            topics[topic] = replace(topics[topic], partition=partition)
+    if slicing.late_to is not None:
+        inputs = (topics[topic].schema for topic in slicing.keys if topic in topics)
+        _add(topics, slicing.late_to, next(inputs, None))

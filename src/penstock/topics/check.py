@@ -35,7 +35,7 @@ def check(topic: Topic) -> list[Damage]:
 def check_directory(directory: Path) -> list[Damage]:
     """Return everything that is damaged, also of a topic that cannot be opened for it."""
     try:
-        schema, _ = read_description(directory)
+        schema = read_description(directory).schema
     except DamagedError as error:
         return [Damage(file=error.file, problem=error.what, rows=range(0))]
     return [*_commits(directory, schema), *_readers(directory)]

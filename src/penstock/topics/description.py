@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from penstock.errors import DamagedError, InputError
 from penstock.topics.commit import COMMITS
 from penstock.topics.files import link_new, sync_directory, write_temporary
+from penstock.topics.partition import Partition
 from penstock.topics.readers import READERS
 from penstock.topics.retention import Retention
 from penstock.topics.segment import SEGMENTS
@@ -18,8 +20,29 @@ VERSION = 1
 DESCRIPTION = "topic.json"
 
 
-def read_description(directory: Path) -> tuple[pa.Schema, Retention]:
-    """Read the schema and the retention of a topic."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a topic says about itself."""
+
+    schema: pa.Schema
+    retention: Retention
+    partition: Partition | None = None
+
+    def to_bytes(self, name: str) -> bytes:
+        """Write the file."""
+        data = {
+            "version": VERSION,
+            "name": name,
+            "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
+            "retention": self.retention.to_json(),
+        }
+        if self.partition is not None:
+            data["partition"] = self.partition.to_json()
+        return json.dumps(data, indent=2).encode() + b"\n"
+
+
+def read_description(directory: Path) -> Description:
+    """Read what a topic says about itself."""
     path = directory / DESCRIPTION
     if not path.is_file():
         problem = "is not a topic" if directory.is_dir() else "there is no such directory"
@@ -31,20 +54,14 @@ def read_description(directory: Path) -> tuple[pa.Schema, Retention]:
             problem = f"cannot read version {version}, only {VERSION}"
             raise InputError("version", problem, where=str(path))
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
-        return schema, Retention.from_json(data["retention"])
+        partition = data.get("partition")
+        return Description(
+            schema=schema,
+            retention=Retention.from_json(data["retention"]),
+            partition=None if partition is None else Partition.from_json(partition),
+        )
     except (ValueError, KeyError, TypeError, OSError):
         raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
-
-
-def description(name: str, schema: pa.Schema, retention: Retention) -> bytes:
-    """Write the description of a topic."""
-    data = {
-        "version": VERSION,
-        "name": name,
-        "schema": base64.b64encode(schema.serialize().to_pybytes()).decode(),
-        "retention": retention.to_json(),
-    }
-    return json.dumps(data, indent=2).encode() + b"\n"
 
 
 def make(directory: Path, written: bytes) -> None:

@@ -3,7 +3,7 @@
 import os
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.errors import DamagedError
 from penstock.topics.files import full_disk
+from penstock.topics.partition import Partition, pack, shares, unpack
 from penstock.topics.schema import fit
 
 SEGMENTS = "segments"
@@ -44,8 +45,10 @@ class Segment:
 class SegmentWriter:
     """Writes one segment into the directory of a topic. Nobody sees it before it is published."""
 
-    def __init__(self, directory: Path, schema: pa.Schema) -> None:
-        self._topic, self._schema = directory.name, schema
+    def __init__(
+        self, directory: Path, schema: pa.Schema, partition: Partition | None = None
+    ) -> None:
+        self._topic, self._schema, self._partition = directory.name, schema, partition
         self._path = directory / SEGMENTS / f"{uuid.uuid4().hex}.arrow"
         self._sink: _Sink | None = None
         self._writer: Any = None
@@ -60,7 +63,12 @@ class SegmentWriter:
             if self._sink is None:
                 self._sink = _Sink(self._path)
                 self._writer = pa.ipc.new_file(self._sink, self._schema)
-            self._writer.write(fitting)
+            if self._partition is None:
+                self._writer.write(fitting)
+            else:
+                for batch in _batches(fitting):
+                    ordered, counts = self._partition.sort(batch)
+                    self._writer.write_batch(ordered, custom_metadata=pack(counts))
         self.rows += fitting.num_rows
 
     def close(self) -> Segment | None:
@@ -124,6 +132,31 @@ def read_rows(
     The size is always checked, so that a memory map never ends early; the checksum when the
     first row is read, so that each segment is checked once however many readers share it.
     """
+    for batch, _, low, high in _overlapping(path, segment, from_row, to_row):
+        wanted = batch if columns is None else batch.select(list(columns))
+        yield wanted.slice(low, high - low)
+
+
+def read_slices(
+    path: Path, segment: Segment, from_row: int, to_row: int, slices: Sequence[int]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield (slice, rows of it) of those rows [from_row, to_row) that belong to some slices.
+
+    All slices together have all the rows, if all that was cut off before is read, too.
+    """
+    for batch, metadata, low, high in _overlapping(path, segment, from_row, to_row):
+        try:
+            counts = unpack(metadata)
+        except ValueError as wrong:
+            raise _damaged(path, str(wrong)) from None
+        for number, first, rows in shares(counts, low, high, slices):
+            yield number, batch.slice(first, rows)
+
+
+def _overlapping(
+    path: Path, segment: Segment, from_row: int, to_row: int
+) -> Iterator[tuple[pa.RecordBatch, Any, int, int]]:
+    """Yield (record batch, its metadata, first and last row of it that are wanted)."""
     source = _open(path, segment)
     if from_row == 0:
         _check_sum(path, segment, source)
@@ -131,17 +164,21 @@ def read_rows(
         reader = pa.ipc.open_file(source)
         first = 0
         for number in range(reader.num_record_batches):
-            batch = reader.get_batch(number)
+            batch, metadata = reader.get_batch_with_custom_metadata(number)
             low, high = max(from_row - first, 0), min(to_row - first, batch.num_rows)
             if low < high:
-                wanted = batch if columns is None else batch.select(list(columns))
-                yield wanted.slice(low, high - low)
+                yield batch, metadata, low, high
             first += batch.num_rows
             if first >= to_row:
                 return
     except pa.ArrowInvalid as error:
         raise _damaged(path, f"is no Arrow file: {error}") from None
     raise _damaged(path, f"has {first} rows, expected {segment.rows}")
+
+
+def _batches(rows: pa.RecordBatch | pa.Table) -> Iterable[pa.RecordBatch]:
+    """A table in one piece: the fewer pieces, the longer the runs of each slice."""
+    return [rows] if isinstance(rows, pa.RecordBatch) else rows.combine_chunks().to_batches()
 
 
 def verify(path: Path, segment: Segment) -> pa.Schema:

@@ -16,8 +16,9 @@ import pyarrow as pa
 from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.topics.chain import Chain
 from penstock.topics.commit import Commit
-from penstock.topics.description import DESCRIPTION, description, make, read_description
+from penstock.topics.description import DESCRIPTION, Description, make, read_description
 from penstock.topics.files import full_disk, replace, sync_directory
+from penstock.topics.partition import Partition
 from penstock.topics.retention import Retention
 from penstock.topics.schema import first_difference, with_event
 from penstock.topics.segment import SEGMENTS, Segment, SegmentWriter, read_rows
@@ -43,26 +44,38 @@ class Piece:
 class Topic:
     """A topic as this process knows it; `refresh` looks for what others have published."""
 
-    def __init__(self, directory: Path, schema: pa.Schema, retention: Retention) -> None:
-        self.directory, self.schema, self.retention = directory, schema, retention
+    def __init__(self, directory: Path, told: Description) -> None:
+        self.directory = directory
+        self.schema, self.retention, self.partition = told.schema, told.retention, told.partition
         self._chain = Chain(directory)
 
     @classmethod
     def create(
-        cls, directory: Path, schema: pa.Schema, retention: Retention | None = None
+        cls,
+        directory: Path,
+        schema: pa.Schema,
+        retention: Retention | None = None,
+        partition: Partition | None = None,
     ) -> "Topic":
-        """Make a topic, or open it if it is there with the same schema.
+        """Make a topic, or open it if it is there with the same schema and partition.
 
         A retention that is given holds from now on; otherwise what was said before stays.
         """
         directory = directory.resolve()
         schema = with_event(schema)
-        new = description(directory.name, schema, retention or Retention())
+        if partition is not None:
+            partition.check(schema)
+        told = Description(schema=schema, retention=retention or Retention(), partition=partition)
+        new = told.to_bytes(directory.name)
         path = directory / DESCRIPTION
         with full_disk(directory.name):
             if not path.is_file():
                 make(directory, new)
             topic = cls.open(directory, schema)
+            if partition not in (None, topic.partition):
+                problem = f"is partitioned by {_told(topic.partition)}, not by {_told(partition)}"
+                hint = "rows that are there keep their order: give the topic another name"
+                raise InputError("partition", problem, hint, str(directory))
             if retention not in (None, topic.retention):
                 replace(path, new)
                 return cls.open(directory)
@@ -72,12 +85,12 @@ class Topic:
     def open(cls, directory: Path, expected: pa.Schema | None = None) -> "Topic":
         """Open a topic; `InputError` names the first difference from what the reader expects."""
         directory = directory.resolve()
-        schema, retention = read_description(directory)
-        difference = first_difference(with_event(expected), schema) if expected else ""
+        told = read_description(directory)
+        difference = first_difference(with_event(expected), told.schema) if expected else ""
         if difference:
             hint = "give the topic another name, or remove the old one"
             raise InputError("schema", difference, hint, str(directory))
-        return cls(directory, schema, retention)
+        return cls(directory, told)
 
     @property
     def name(self) -> str:
@@ -148,7 +161,7 @@ class Topic:
 
     def segment_writer(self) -> SegmentWriter:
         """Begin a segment; its rows are in the topic once it is published."""
-        return SegmentWriter(self.directory, self.schema)
+        return SegmentWriter(self.directory, self.schema, self.partition)
 
     def last_batch(self, writer: str) -> int | None:
         """Return the number of the last batch that a writer has published."""
@@ -227,3 +240,9 @@ class Topic:
                 problem = "is missing or cut short before it was published"
                 raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
         sync_directory(self.directory / SEGMENTS)
+
+
+def _told(partition: Partition | None) -> str:
+    if partition is None:
+        return "nothing"
+    return f"{', '.join(partition.key)} into {partition.slices} slices"

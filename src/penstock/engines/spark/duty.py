@@ -44,6 +44,10 @@ class Duty:
     batch_s: float = BATCH_S
     #: Least time from the beginning of one batch to that of the next.
     gap_s: float = GAP_S
+    #: With state: how many slices there are, which inputs have a key, how late rows may be.
+    slices: int | None = None
+    keyed: tuple[str, ...] = ()
+    delay_us: int = 0
 
     @property
     def key(self) -> str | None:
@@ -58,7 +62,8 @@ class Duty:
     def load(cls, places: Places, operator: str) -> "Duty":
         """Read what `save` wrote."""
         data: Mapping[str, Any] = read_json(places.duty(operator))
-        return cls(**{**data, "reads": tuple(data["reads"])})
+        lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed")}
+        return cls(**{**data, **lists})
 
 
 def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
@@ -69,6 +74,7 @@ def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
         for other in pipeline.operators.values()
         if operator.writes in other.reads and other.options.queue_limit is not None
     }
+    slicing = operator.slicing
     return Duty(
         name=operator.name,
         kind=operator.kind,
@@ -81,4 +87,7 @@ def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
         limits=behind,
         batch_s=pace.batch_s,
         gap_s=pace.gap_s,
+        slices=slicing.slices if slicing else None,
+        keyed=tuple(slicing.keys) if slicing else (),
+        delay_us=slicing.delay_us if slicing else 0,
     )

@@ -13,6 +13,7 @@ from penstock.engines.spark import failures
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
+from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
@@ -58,6 +59,8 @@ class SparkEngine:
         self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
+        #: By operator: the last wish about slices, and its number, which only grows.
+        self._moves: dict[str, tuple[Mapping[int, int], int]] = {}
 
     # --- begin and end
 
@@ -71,7 +74,7 @@ class SparkEngine:
             give(self.places, name, Order(replicas=self._first_replicas(operator)))
             start = make_query(self._spark, self.pipeline, operator, self.places, duty)
             self._starter.add(name, start)
-            if operator.kind in ("frame", "batch"):
+            if operator.scales:
                 self._followed[name] = self._follow(operator)
         recover(self.pipeline, self.places)
         self._starter.start()
@@ -92,7 +95,7 @@ class SparkEngine:
     def stop(self, patience_s: float = 60.0) -> None:
         """Hold every source, let running batches end, stop the queries."""
         for name in self.pipeline.operators:
-            give(self.places, name, Order(replicas=self._requested(name), hold=True))
+            self._give(name, hold=True)
         self._starter.close()
         deadline = time.monotonic() + patience_s
         for query in self._starter.queries.values():
@@ -109,8 +112,14 @@ class SparkEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas change between two batches; nothing pauses."""
-        return Capabilities()
+        """Replicas change and slices move between two batches; nothing pauses."""
+        return Capabilities(moves_slices=bool(self._sliced))
+
+    @property
+    def _sliced(self) -> dict[str, int]:
+        """Operators with state, and how many slices they have."""
+        operators = self.pipeline.operators
+        return {n: op.slicing.slices for n, op in operators.items() if op.slicing is not None}
 
     def advance(self, seconds: float) -> None:
         """Wait until so many seconds more have passed since the start; look on meanwhile."""
@@ -159,11 +168,21 @@ class SparkEngine:
         most = {name: each.max_replicas for name, each in options.items()}
         least = {name: each.min_replicas for name, each in options.items()}
         check_plan(plan, most, self.capabilities, least)
+        moves = read_moves(plan.moves, self._sliced)
         for name, replicas in plan.replicas.items():
             one = self._followed[name]
             one.requested, one.batches_since = replicas, 0
             one.asked_at = time.time() if replicas != one.running else None
-            give(self.places, name, Order(replicas=replicas))
+        for name, homes in moves.items():
+            self._moves[name] = (homes, time.time_ns())
+        for name in {**plan.replicas, **moves}:
+            self._give(name)
+
+    def _give(self, name: str, *, hold: bool = False) -> None:
+        """Say again what is asked of an operator; a wish that was heard is not heard again."""
+        moves, wish = self._moves.get(name, ({}, 0))
+        order = Order(replicas=self._requested(name), hold=hold, moves=moves, wish=wish)
+        give(self.places, name, order)
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
@@ -259,11 +278,11 @@ class SparkEngine:
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""
-        kinds = {name: op.kind for name, op in self.pipeline.operators.items()}
+        operators = self.pipeline.operators
         return [
-            *(name for name, kind in kinds.items() if kind == "ingest"),
-            *(name for name in self.topology.order if kinds[name] in ("frame", "batch")),
-            *(name for name, kind in kinds.items() if kind == "egress"),
+            *(name for name, operator in operators.items() if operator.kind == "ingest"),
+            *(name for name in self.topology.order if operators[name].scales),
+            *(name for name, operator in operators.items() if operator.kind == "egress"),
         ]
 
     def _follow(self, operator: Operator) -> Followed:

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
+from penstock.core.placement import useful_replicas
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.spark.admission import full_rows
 from penstock.engines.spark.records import BatchRecord, TaskRecord
@@ -22,6 +23,8 @@ from penstock.engines.spark.records import BatchRecord, TaskRecord
 _FEW = 8
 #: Width of the bins in which arrivals are counted.
 _BIN_S = 0.5
+#: Seconds of work of all slices below which the heaviest of them is a matter of chance.
+_MUCH_S = 0.5
 #: What a batch takes before its plan is made, in seconds: the last one is logged, offsets are
 #: asked. The least of what is seen counts; longer gaps are idle.
 _BEFORE_PLAN_S = 0.15
@@ -114,6 +117,7 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
     service_s = alone_s * _stretch(seen, span, alone_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
+    loads = slice_loads(span.tasks)
     known_cpu = sum(s for s in cpu if s is not None)
     return found | {
         "busy": busy,
@@ -122,7 +126,9 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
         "service_time_s": service_s,
         "service_scv": service_scv(span.tasks),
         "arrival_scv": arrival_scv([record.events for record in span.records]),
-        "extra": _extra(span),
+        # without much to do, chance decides which slice is the heaviest
+        "useful_parallelism": useful_replicas(loads) if sum(loads) > _MUCH_S else None,
+        "extra": _extra(span, loads),
     }
 
 
@@ -212,7 +218,17 @@ def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
     return max(0.0, total / rows)
 
 
-def _extra(span: _Span) -> Mapping[str, object]:
+def slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
+    """Seconds that each slice of the state took; empty for an operator without any."""
+    slices = 1 + max((number for task in tasks for number in task.slices), default=-1)
+    loads = [0.0] * slices
+    for task in tasks:
+        for number, seconds in zip(task.slices, task.loads, strict=True):
+            loads[number] += seconds
+    return loads
+
+
+def _extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
     """Figures for people: batches, and what each replica did."""
     each = []
     for index in range(span.replicas):
@@ -228,6 +244,11 @@ def _extra(span: _Span) -> Mapping[str, object]:
     floors = [
         t - max(task.busy_s for task in r.tasks) for t, r in zip(times, span.records, strict=True)
     ]
+    late = sum(task.late for task in span.tasks)
+    sliced: dict[str, object] = {
+        "slices": tuple(round(seconds / span.seconds, 4) for seconds in loads),
+        "late": late,
+    }
     return FrozenDict(
         {
             "batches": len(span.records),
@@ -236,5 +257,6 @@ def _extra(span: _Span) -> Mapping[str, object]:
             "latency_p50_s": round(seen.percentile(50), 4) if seen.count else None,
             "latency_p95_s": round(seen.percentile(95), 4) if seen.count else None,
             "replicas": tuple(FrozenDict(replica) for replica in each),
+            **(sliced if loads else {}),
         }
     )

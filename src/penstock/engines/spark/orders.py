@@ -3,7 +3,8 @@
 The source lives in a process of its own, so an order reaches it through a file.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from penstock.engines.spark.places import Places, read_json, write_json
 
@@ -14,6 +15,9 @@ class Order:
 
     replicas: int
     hold: bool = False
+    #: Slices that shall be elsewhere from the next batch on, and the number of this wish.
+    moves: Mapping[int, int] = field(default_factory=dict)
+    wish: int = 0
 
 
 def give(places: Places, operator: str, order: Order) -> None:
@@ -24,4 +28,7 @@ def give(places: Places, operator: str, order: Order) -> None:
 def look_up(places: Places, operator: str) -> Order:
     """Read the present order."""
     data = read_json(places.order(operator))
-    return Order(replicas=data["replicas"], hold=data["hold"])
+    moves = {int(number): home for number, home in data.get("moves", {}).items()}
+    return Order(
+        replicas=data["replicas"], hold=data["hold"], moves=moves, wish=data.get("wish", 0)
+    )

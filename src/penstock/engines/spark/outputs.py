@@ -9,6 +9,7 @@ from penstock.engines.spark.places import Places
 from penstock.engines.spark.sketch import Events, merge, sketch
 from penstock.topics.schema import EVENT
 from penstock.topics.segment import Segment, SegmentWriter
+from penstock.topics.topic import Topic
 
 
 class Outputs:
@@ -28,7 +29,7 @@ class Outputs:
         if name is None or not batch.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = SegmentWriter(self._places.topic(name), self._schemas[name])
+            self._writers[name] = Topic.open(self._places.topic(name)).segment_writer()
         self._writers[name].write(batch)
         if name == self.main:
             self.rows += batch.num_rows

@@ -42,6 +42,10 @@ class Places:
         """One record a batch."""
         return self.run / "batches" / operator
 
+    def state(self, operator: str) -> Path:
+        """What an operator remembers."""
+        return self.run / "state" / operator
+
     def held(self, operator: str) -> Path:
         """Seconds during which back-pressure kept the operator from reading."""
         return self.run / "plans" / f"{operator}.held"

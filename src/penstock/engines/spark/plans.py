@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.engines.spark.keys import key_mask
+from penstock.state.version import Version
 from penstock.topics.files import replace
 from penstock.topics.segment import read_rows
 from penstock.topics.topic import Piece
@@ -36,6 +37,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The slices of one task, and the state that it begins with."""
+
+    slices: tuple[int, ...]
+    #: Of these slices; its watermark is that of the batch before.
+    version: Version
+    watermark: int | None
+    batch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInput:
     """What one task of a batch reads."""
 
@@ -46,6 +58,8 @@ class TaskInput:
     given_up: tuple[Part, ...] = ()
     #: With a key, a task keeps those rows whose key falls to it.
     key: str | None = None
+    #: For an operator with state; `parts` are then the same for all tasks.
+    share: Share | None = None
 
     @property
     def own_rows(self) -> int:

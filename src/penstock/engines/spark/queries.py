@@ -48,7 +48,8 @@ def make_topics(pipeline: Pipeline, places: Places) -> None:
 
 
 def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> None:
-    Topic.create(places.topic(declared.name), schema, parse_retention(declared.keep))
+    keep, partition = parse_retention(declared.keep), declared.partition
+    Topic.create(places.topic(declared.name), schema, keep, partition)
 
 
 def make_query(
@@ -64,7 +65,7 @@ def make_query(
             raise InputError(operator.name, problem, "return df.writeStream with its format set")
     else:
         frame, stamped = _rows(spark, pipeline, operator, places)
-        is_small = operator.kind != "batch" and _all_of_a_size(frame.schema)
+        is_small = operator.kind in ("frame", "ingest") and _all_of_a_size(frame.schema)
         writer = _into_topic(pipeline, operator, places, frame, stamped)
     checkpoint = str(places.checkpoint(operator.name).resolve())
     writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
@@ -90,7 +91,7 @@ def _rows(
     spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places
 ) -> tuple[DataFrame, bool]:
     """Return what goes into the operator's sink, and whether rows carry their stamps."""
-    if operator.kind == "batch":
+    if operator.kind in ("batch", "sliced"):
         return _read(spark, operator, places), False
     frame = _frame(spark, operator, places)
     _fit_topic(pipeline, operator, frame, places)
@@ -101,7 +102,8 @@ def _into_topic(
     pipeline: Pipeline, operator: Operator, places: Places, frame: DataFrame, stamped: bool
 ) -> DataStreamWriter:
     outputs = _outputs(operator, places)
-    cargo = Cargo(operator=operator, outputs=outputs, stamped=stamped)
+    inputs = {name: Topic.open(places.topic(name)).schema for name in operator.reads}
+    cargo = Cargo(operator=operator, outputs=outputs, inputs=inputs, stamped=stamped)
     ship(places.code(operator.name), cargo, shipped_modules(pipeline))
     options = {"run": str(places.run.resolve()), "operator": operator.name}
     return frame.writeStream.format(TopicTarget.name()).options(**options).outputMode("append")

@@ -7,10 +7,11 @@ as one attempt made them. Records are the monitoring channel besides.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.state.version import Version
 from penstock.topics.files import link_new, write_temporary
 from penstock.topics.segment import Segment
 
@@ -33,6 +34,10 @@ class TaskRecord:
     #: Chunks of rows, and the sum of (seconds of a chunk)^2 / (its rows): gives the variation.
     chunks: int = 0
     squares: float = 0.0
+    #: With state: the slices it worked on, the seconds for each, and rows that came too late.
+    slices: tuple[int, ...] = ()
+    loads: tuple[float, ...] = ()
+    late: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,9 @@ class BatchRecord:
     #: Rows written, by the second (a float) in which they were due at their producer.
     events: tuple[tuple[float, int], ...] = ()
     outputs: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
+    #: What the operator remembers after this batch, and the latest event time of each input.
+    state: Version | None = None
+    latest: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def replicas(self) -> int:
@@ -68,24 +76,32 @@ class BatchRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries."""
-        data = asdict(self)
+        data = asdict(replace(self, outputs={}, state=None))
         data["outputs"] = {
             topic: [segment.to_json() for segment in segments]
             for topic, segments in self.outputs.items()
         }
+        data["state"] = self.state.to_json() if self.state else None
         return {"version": VERSION, **data}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "BatchRecord":
         """Read what `to_json` wrote."""
         fields = {key: value for key, value in data.items() if key != "version"}
-        fields["tasks"] = tuple(TaskRecord(**task) for task in data["tasks"])
+        fields["tasks"] = tuple(_task(task) for task in data["tasks"])
+        state = data.get("state")
+        fields["state"] = Version.from_json(state) if state else None
         fields["events"] = tuple((second, rows) for second, rows in data["events"])
         fields["outputs"] = {
             topic: tuple(Segment.from_json(segment) for segment in segments)
             for topic, segments in data["outputs"].items()
         }
         return cls(**fields)
+
+
+def _task(data: Mapping[str, Any]) -> TaskRecord:
+    many = {name: tuple(data.get(name, ())) for name in ("slices", "loads")}
+    return TaskRecord(**{**data, **many})
 
 
 class BatchLog:

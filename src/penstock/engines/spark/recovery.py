@@ -2,6 +2,7 @@
 
 import time
 
+from penstock.engines.spark import versions
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog
 from penstock.pipelines.operator import Operator
@@ -32,6 +33,7 @@ def _finish(places: Places, operator: Operator) -> None:
         if record is not None and record.outputs.get(name):
             topic.publish(operator.name, record.batch, record.outputs[name], record.committed_at)
         remove_leftovers(topic, time.time())
+    versions.remove_leftovers(places.state(operator.name), BatchLog(places.batches(operator.name)))
 
 
 def _register(places: Places, topic: Topic, readers: list[str]) -> None:

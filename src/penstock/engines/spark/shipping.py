@@ -22,6 +22,8 @@ class Cargo:
     operator: Operator
     #: By topic; the first is the operator's own output.
     outputs: Mapping[str, pa.Schema] = field(default_factory=dict)
+    #: Of a sliced operator, by topic, in the order in which its function gets them.
+    inputs: Mapping[str, pa.Schema] = field(default_factory=dict)
     #: Whether the rows of a frame operator come with their stamps.
     stamped: bool = False
 

@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -16,14 +16,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.engines.spark import failures, framing, fused
+from penstock.engines.spark import failures, framing, fused, slices, versions
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.plans import BatchPlan, load_plan
+from penstock.engines.spark.plans import BatchPlan, TaskInput, load_plan
 from penstock.engines.spark.records import BatchLog, BatchRecord, TaskRecord
 from penstock.engines.spark.shipping import Cargo, unpack
 from penstock.engines.spark.sketch import Events, merge
 from penstock.errors import PenstockError
+from penstock.state.runs import Run
+from penstock.state.version import Merged, Version
 from penstock.topics.retention import trim
 from penstock.topics.segment import SEGMENTS, Segment
 from penstock.topics.topic import Topic
@@ -40,6 +42,10 @@ class TaskMessage(WriterCommitMessage):
     task: TaskRecord
     events: Events = ()
     segments: dict[str, Segment] = field(default_factory=dict)
+    #: Of a task with state.
+    runs: tuple[Run, ...] = ()
+    merged: tuple[Merged, ...] = ()
+    latest: dict[str, int | None] = field(default_factory=dict)
 
 
 class TopicTarget(DataSource):
@@ -66,9 +72,12 @@ class TopicSink(DataSourceStreamArrowWriter):
         places = Places(Path(self._run))
         cargo = unpack(places.code(self._operator))
         with Outputs(places, cargo.outputs) as outputs:
+            if cargo.operator.kind == "sliced":
+                done = slices.work(places, cargo, _task(iterator), outputs)
+                events, segments = outputs.events(), outputs.close()
+                return TaskMessage(done.task, events, segments, done.runs, done.merged, done.latest)
             if cargo.operator.kind == "batch":
-                (row,) = (row for batch in iterator for row in batch.column(0).to_pylist())
-                task = fused.work(places, cargo, pickle.loads(row), outputs)
+                task = fused.work(places, cargo, _task(iterator), outputs)
             elif cargo.operator.kind == "frame":
                 # tasks keep the order of the source's partitions
                 plan = load_plan(places.plan(self._operator))
@@ -92,6 +101,9 @@ class TopicSink(DataSourceStreamArrowWriter):
             topic.refresh()
             topic.publish(self._operator, batchId, segments, record.committed_at)
             _trim(topic)
+        if record.state is not None:
+            log = BatchLog(places.batches(self._operator))
+            versions.remove_old(places.state(self._operator), log, record)
         failures.forget(places, self._operator)  # a task that failed went well the next time
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
@@ -132,6 +144,7 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
                 f"{problem}\nhint: a frame operator keeps its partitions: no repartition, coalesce,"
                 " limit or aggregation in it"
             )
+    state, latest = _state(places, cargo, told, plan)
     return BatchRecord(
         batch=batch,
         start=plan.start,
@@ -142,7 +155,34 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         dropped=plan.dropped,
         events=merge(message.events for message in told),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
+        state=state,
+        latest=latest,
     )
+
+
+def _state(
+    places: Places, cargo: Cargo, told: list[TaskMessage], plan: BatchPlan
+) -> tuple[Version | None, Mapping[str, int | None]]:
+    """What a batch leaves in an operator's memory."""
+    slicing, name = cargo.operator.slicing, cargo.operator.name
+    if slicing is None:
+        return None, {}
+    before = versions.record_before(BatchLog(places.batches(name)), plan.start)
+    share = plan.tasks[0].share
+    assert share is not None
+    runs = [run for message in told for run in message.runs]
+    merged = [change for message in told for change in message.merged]
+    version = versions.version_after(before, slicing.slices, runs, merged, share.watermark)
+    times = [message.latest for message in told]
+    return version, versions.latest_after(before, tuple(slicing.keys), times)
+
+
+def _task(rows: Iterator[pa.RecordBatch]) -> TaskInput:
+    """The one row that says what to do."""
+    (row,) = (row for batch in rows for row in batch.column(0).to_pylist())
+    task = pickle.loads(row)
+    assert isinstance(task, TaskInput)
+    return task
 
 
 def _task_number() -> int:

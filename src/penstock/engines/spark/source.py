@@ -22,8 +22,10 @@ from penstock.engines.spark.dealing import Stretch, cuts, deal, shares, take, wi
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.orders import look_up
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.plans import BatchPlan, Part, TaskInput, save_plan
+from penstock.engines.spark.plans import BatchPlan, Part, Share, TaskInput, save_plan
 from penstock.engines.spark.records import BatchLog
+from penstock.engines.spark.versions import loads_after, record_before
+from penstock.engines.spark.versions import shares as shares_of_slices
 from penstock.topics.readers import positions, save_position
 from penstock.topics.schema import without_event
 from penstock.topics.topic import Topic
@@ -54,7 +56,7 @@ class TopicSource(DataSource):
     def schema(self) -> StructType:
         """Rows of the topic, or one task a row."""
         places, duty = _job(self.options)
-        if duty.kind == "batch":
+        if duty.kind in ("batch", "sliced"):
             return TASK
         rows = Topic.open(places.topic(duty.reads[0])).schema
         is_plain = self.options.get(STAMPS) == "no"
@@ -144,6 +146,10 @@ class _Mind:
         self.began = 0.0
         self.behind: Topic | None = None
         self.held_s, self.held_since = 0.0, 0.0
+        #: The last wish about slices that was heard; one from before this start is fulfilled.
+        self.wish = look_up(places, operator).wish
+        #: Of each slice, in seconds a batch.
+        self.loads = [0.0] * (self.duty.slices or 0)
 
     def first(self) -> dict[str, int]:
         return {name: topic.first for name, topic in self.topics.items()}
@@ -158,6 +164,8 @@ class _Mind:
             return start
         for record in self.log.news():
             self.speed = self.speed.after(record)
+            if self.loads:
+                self.loads = loads_after(self.loads, record)
         self.replicas = order.replicas
         waiting = {name: self._waiting(name, start) for name in self.topics}
         limit = self.speed.limit(order.replicas, self.duty.batch_s)
@@ -221,6 +229,7 @@ class _Mind:
             given_up += [Stretch(name, a, b) for a, b, _ in skips[name]]
         dealt = self._deal(line, replicas)
         lost = self._parts(given_up) if duty.dropped_to else ()
+        mine = self._shares(start["at"], replicas)
         tasks = tuple(
             TaskInput(
                 index=index,
@@ -228,8 +237,9 @@ class _Mind:
                 parts=self._parts(stretches),
                 given_up=lost if index == 0 else (),
                 key=duty.key,
+                share=share,
             )
-            for index, stretches in enumerate(dealt)
+            for index, (stretches, share) in enumerate(zip(dealt, mine, strict=True))
         )
         plan = BatchPlan(
             start=dict(start["at"]),
@@ -242,9 +252,18 @@ class _Mind:
         self.planned = (start, end, plan)
         return plan
 
+    def _shares(self, start: Mapping[str, int], replicas: int) -> Sequence[Share | None]:
+        if self.duty.slices is None:
+            return [None] * replicas
+        before = record_before(self.log, start)
+        order = look_up(self.places, self.duty.name)
+        moves = order.moves if order.wish > self.wish else {}
+        self.wish = order.wish
+        return shares_of_slices(self.duty, before, replicas, self.loads, moves)
+
     def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
-        if self.duty.key is not None:
-            return [line] * replicas
+        if self.duty.key is not None or self.duty.slices is not None:
+            return [line] * replicas  # each takes from all of it what is its own
         rows = sum(stretch.rows for stretch in line)
         parts = [1.0] * replicas
         if self.duty.grouping == "load":

@@ -1,0 +1,222 @@
+"""The work of a sliced operator's task: rows and state of its slices in, rows and state out.
+
+A slice is worked on by one task in a batch. What the task writes is named by nobody until the
+batch has its record, so an attempt that fails leaves nothing behind that could be mistaken.
+"""
+
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.engines.spark.failures import Failure, tell
+from penstock.engines.spark.outputs import Outputs
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.plans import Part, Share, TaskInput
+from penstock.engines.spark.records import TaskRecord
+from penstock.engines.spark.shipping import Cargo
+from penstock.pipelines.stateful.slices import call_slice
+from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.watermark import latest_time
+from penstock.state.compaction import merge_runs, to_merge
+from penstock.state.handle import State
+from penstock.state.layout import Layout, layout
+from penstock.state.level import Level
+from penstock.state.opening import Levels
+from penstock.state.runs import Run, RunWriter, extras_of
+from penstock.state.version import Merged
+from penstock.topics.schema import with_event
+from penstock.topics.segment import read_slices
+
+#: Rows of each input, by slice.
+Inputs = dict[str, pa.RecordBatch]
+
+
+@dataclass
+class Done:
+    """What a task did and wrote."""
+
+    task: TaskRecord
+    runs: tuple[Run, ...] = ()
+    merged: tuple[Merged, ...] = ()
+    #: The latest event time of each input with a key, in microseconds.
+    latest: dict[str, int | None] = field(default_factory=dict)
+
+
+def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Done:
+    """Do one task."""
+    operator, share = cargo.operator, task.share
+    assert operator.slicing is not None
+    assert share is not None
+    began, cpu_began, start = time.time(), time.process_time(), time.perf_counter()
+    try:
+        worker = _Worker(places.state(operator.name), cargo, operator.slicing, share)
+        worker.run(task, outputs)
+        merged = worker.merge()
+    except Exception:
+        tell(places, operator.name, _failure(task.parts))
+        raise
+    record = TaskRecord(
+        rows_in=sum(worker.rows.values()),
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=time.process_time() - cpu_began,
+        began=began,
+        ended=time.time(),
+        slices=share.slices,
+        loads=tuple(round(worker.seconds.get(number, 0.0), 6) for number in share.slices),
+        late=worker.late,
+    )
+    return Done(record, worker.written, merged, worker.latest)
+
+
+class _Worker:
+    """One task's slices."""
+
+    def __init__(self, directory: Path, cargo: Cargo, slicing: Slicing, share: Share) -> None:
+        self._directory, self._cargo, self._slicing, self._share = directory, cargo, slicing, share
+        self._key, self._values = state_schemas(slicing, cargo.inputs)
+        self._layout = layout(self._key, self._values)
+        self._levels = _levels(directory, self._layout)
+        self._levels.keep(run.file for runs in share.version.runs.values() for run in runs)
+        self.written: tuple[Run, ...] = ()
+        self.rows: dict[int, int] = {}
+        self.seconds: dict[int, float] = {}
+        self.latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
+        self.late = 0
+
+    def run(self, task: TaskInput, outputs: Outputs) -> None:
+        """Call the function for every slice that has rows or timers, and keep what it changed."""
+        slicing = self._slicing
+        parts = gather(task.parts, self._share.slices, slicing)
+        none = {
+            topic: pa.RecordBatch.from_pylist([], with_event(schema))
+            for topic, schema in self._cargo.inputs.items()
+        }
+        changed: dict[int, Level] = {}
+        for number in self._share.slices:
+            start = time.perf_counter()
+            inputs = {topic: parts[topic].get(number, none[topic]) for topic in none}
+            level = self._one(number, inputs, outputs)
+            if level is not None:
+                changed[number] = level
+            # what all slices get is counted with the first
+            counted = slicing.inputs if number == 0 else tuple(slicing.keys)
+            self.rows[number] = sum(inputs[topic].num_rows for topic in counted)
+            self.seconds[number] = time.perf_counter() - start
+        self.written = self._write(changed)
+
+    def _one(self, number: int, inputs: Inputs, outputs: Outputs) -> Level | None:
+        share, operator = self._share, self._cargo.operator
+        times = {t: latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys}
+        for topic, seen in times.items():
+            self.latest[topic] = _later(self.latest[topic], seen)
+        state = State.open(
+            self._key,
+            self._values,
+            self._levels.open(share.version.of(number)),
+            slice=number,
+            watermark=share.watermark,
+            before=share.version.watermark,
+            # of this slice alone, so that it does not matter who works on the others
+            now=max((seen for seen in times.values() if seen is not None), default=None),
+            ttl_us=self._slicing.ttl_us,
+        )
+        if not any(rows.num_rows for rows in inputs.values()) and not state.is_due():
+            return None
+        assert outputs.main is not None
+        schema = operator.output_schema
+        assert schema is not None
+        result = call_slice(operator.function, inputs, state, schema)
+        if result is not None:
+            outputs.write(result)
+        for rows in state.late_rows:
+            self.late += rows.num_rows
+            if self._slicing.late_to is not None:
+                outputs.write(rows, self._slicing.late_to)
+        return state.changes()
+
+    def _write(self, changed: Mapping[int, Level]) -> tuple[Run, ...]:
+        """One file for all slices of the task."""
+        if not changed:
+            return ()
+        writer = RunWriter(self._directory, self._layout, extras_of(changed.values()))
+        try:
+            for number, level in changed.items():
+                writer.write(number, level.chunks, level.at)
+            return writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+
+    def merge(self) -> tuple[Merged, ...]:
+        """Merge the slices whose turn it is."""
+        share = self._share
+        chosen = to_merge(share.version, share.batch, share.slices)
+        if not chosen:
+            return ()
+        merged = merge_runs(
+            self._directory,
+            self._layout,
+            self._levels,
+            share.version,
+            chosen,
+            watermark=share.watermark,
+            ttl_us=self._slicing.ttl_us,
+        )
+        return tuple(merged)
+
+
+def gather(
+    parts: Sequence[Part], slices: Sequence[int], slicing: Slicing
+) -> dict[str, dict[int, pa.RecordBatch]]:
+    """Return the rows of each input, by slice, in the order of its topic."""
+    pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
+    for part in parts:
+        found = pieces[part.topic]
+        for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
+            found.setdefault(number, []).append(rows)
+    return {
+        topic: {number: _joined(some) for number, some in found.items()}
+        for topic, found in pieces.items()
+    }
+
+
+def _read(
+    part: Part, slices: Sequence[int], *, is_broadcast: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    piece = part.piece
+    if not is_broadcast:
+        yield from read_slices(piece.path, piece.segment, piece.from_row, piece.to_row, slices)
+        return
+    for batch in part.read():
+        for number in slices:
+            yield number, batch
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return max(t for t in (one, other) if t is not None) if (one, other) != (None, None) else None
+
+
+def _failure(parts: Sequence[Part]) -> Failure:
+    first = min((part.offset for part in parts), default=0)
+    end = max((part.offset + part.rows for part in parts), default=0)
+    topic = parts[0].topic if parts else ""
+    return Failure(topic=topic, first=first, end=end, trace=traceback.format_exc().rstrip())
+
+
+#: What this process has mapped; files have unique names, so nothing in here can be stale.
+_mapped: dict[Path, Levels] = {}
+
+
+def _levels(directory: Path, columns: Layout) -> Levels:
+    if directory not in _mapped:
+        _mapped[directory] = Levels(directory, columns)
+    return _mapped[directory]

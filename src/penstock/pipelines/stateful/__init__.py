@@ -1,0 +1,15 @@
+"""Functions on keyed state, one slice at a time: the ready ones, and how any is called.
+
+A function gets the rows of a slice and its `State`, `fn(batch, state)`, and returns rows. The
+ready ones say themselves which state they need; `try_batches` runs any without Spark.
+"""
+
+from penstock.pipelines.stateful.counting import counts
+from penstock.pipelines.stateful.deduplication import distinct
+from penstock.pipelines.stateful.joining import join
+from penstock.pipelines.stateful.ranking import top
+from penstock.pipelines.stateful.session_windows import sessions
+from penstock.pipelines.stateful.trying_slices import try_batches
+from penstock.pipelines.stateful.windowing import windows
+
+__all__ = ["counts", "distinct", "join", "sessions", "top", "try_batches", "windows"]

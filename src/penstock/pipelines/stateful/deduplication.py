@@ -1,0 +1,114 @@
+"""Deduplication: the first row of a key goes on, and those that repeat it soon after do not.
+
+Two rows of a key that went on are at least `within` apart. So there is at most one in a stretch
+of time of that length, and a row is compared with the one of its own stretch and of those beside
+it. A row that went on is forgotten when every row that could repeat it is late.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from penstock.pipelines.stateful.columns import Names, column_of, micros_of, names_of, time_of
+from penstock.pipelines.stateful.groups import (
+    Columns,
+    Groups,
+    Numbers,
+    columns_of,
+    group_rows,
+    take,
+)
+from penstock.pipelines.stateful.ready import Ready, Shape
+from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
+from penstock.state.handle import State
+from penstock.state.layout import FOUND
+from penstock.topics.schema import EVENT, with_event, without_event
+
+_STRETCH, _AT = pa.field("_stretch", pa.int64()), pa.field("_at", pa.int64())
+#: Longer than any two times are apart.
+_EVER = 1 << 61
+
+
+def distinct(by: Names, *, within_s: float | None = None, time: str = EVENT) -> "Distinct":
+    """Leave out rows that come within_s before or after one of the same key that went on.
+
+    The time between them is that of the events, and the first to arrive goes on. Without
+    within_s a key goes on once for ever, or until the operator's ttl_s.
+
+    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> batches = [[{"id": 1}, {"id": 2}, {"id": 1}], [{"id": 2}, {"id": 3}]]
+    >>> try_batches(distinct(by="id"), batches, "id long", slices=1).rows
+    [{'id': 1}, {'id': 2}, {'id': 3}]
+    """
+    within = None if within_s is None else micros_of("within_s", within_s)
+    return Distinct(by=names_of("by", by), within_us=within, time=time)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct(Ready):
+    """See `distinct`."""
+
+    within_us: int | None = None
+
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
+        """Say what it keeps and gives."""
+        schema = with_event(inputs[self._only(tuple(inputs))])
+        time_of(schema, self.time)
+        for name in self.by:
+            column_of(schema, name, "by")
+        return Shape(state_key=[_STRETCH], state=[_AT], output=without_event(schema))
+
+    @property
+    def forgets(self) -> bool:
+        """Only if a time is told within which rows repeat each other."""
+        return self.within_us is not None
+
+    def __call__(self, given: pa.RecordBatch, state: State) -> pa.RecordBatch | None:
+        """Let those rows of a slice go on that are new."""
+        due = state.due()
+        if due.num_rows:
+            state.delete(due.select([*self.by, _STRETCH.name]))
+        times = times_of(given, self.time)
+        if self.within_us is None:
+            rows, times = given, np.where(times == NO_TIME, 0, times)
+        else:
+            rows, times = split_late(given, times, times + 1, state)
+        within = self.within_us or _EVER
+        key = columns_of(rows, self.by)
+        groups = group_rows(key.values(), rows.num_rows)
+        fresh = np.flatnonzero(~_repeats(state, key, groups, times, within))
+        chosen = _first(groups.of, times, fresh, within)
+        if not len(chosen):
+            return None
+        at = times[chosen]
+        known = take(key, chosen) | {_STRETCH.name: pa.array(at // within), _AT.name: pa.array(at)}
+        state.put(known, None if self.within_us is None else pa.array(at + within))
+        return rows.take(pa.array(chosen))
+
+
+def _repeats(
+    state: State, key: Columns, groups: Groups, times: Numbers, within: int
+) -> NDArray[np.bool_]:
+    """Tell which rows repeat one of a batch before."""
+    stretch = times // within
+    asked = group_rows([pa.array(groups.of), pa.array(stretch)], len(times))
+    beside = stretch[asked.first] + np.array([[-1], [0], [1]])
+    keys = take(key, np.tile(asked.first, 3)) | {_STRETCH.name: pa.array(beside.ravel())}
+    known = state.get(keys)
+    there = known.column(FOUND).to_numpy(zero_copy_only=False).reshape(beside.shape)
+    at = known.column(_AT.name).fill_null(0).to_numpy().reshape(beside.shape)
+    repeats: NDArray[np.bool_] = there[:, asked.of] & (np.abs(times - at[:, asked.of]) < within)
+    return np.asarray(repeats.any(axis=0))
+
+
+def _first(of: Numbers, times: Numbers, rows: Numbers, within: int) -> Numbers:
+    """Choose rows in their order, without those that repeat one chosen; one of each key a round."""
+    chosen = [rows[:0]]
+    while len(rows):
+        _, first, back = np.unique(of[rows], return_index=True, return_inverse=True)
+        chosen.append(rows[first])
+        rows = rows[np.abs(times[rows] - times[rows[first]][back]) >= within]
+    return np.sort(np.concatenate(chosen))

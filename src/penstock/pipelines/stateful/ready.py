@@ -1,0 +1,93 @@
+"""What all ready functions have in common: their key, their time, and what follows from them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import InputError
+from penstock.pipelines.stateful.slicing import Slicing
+from penstock.state.handle import State
+from penstock.topics.schema import EVENT, schema_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Which columns a ready function keeps and gives, for inputs with certain columns."""
+
+    #: Columns that tell several rows of one key apart.
+    state_key: Sequence[pa.Field] = ()
+    state: Sequence[pa.Field]
+    #: Columns of the output, without `_event`.
+    output: pa.Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready(ABC):
+    """A function for a sliced operator that somebody need not write: it is called as one.
+
+    It can be sent to other processes, and says itself which state it needs and which columns
+    it gives.
+    """
+
+    by: tuple[str, ...]
+    #: The column with the time of an event.
+    time: str = EVENT
+
+    @abstractmethod
+    def __call__(self, given: Any, state: State) -> pa.RecordBatch | dict[str, Any] | None:
+        """Do the work for one slice."""
+
+    @abstractmethod
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
+        """Say what it keeps and gives for these inputs, or what is wrong with them."""
+
+    def keys(self, inputs: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Name the columns that decide on the slice of a row, by input."""
+        return {self._only(inputs): self.by}
+
+    @property
+    def forgets(self) -> bool:
+        """Whether it forgets by itself what is closed."""
+        return True
+
+    def slicing(
+        self,
+        inputs: Mapping[str, pa.Schema],
+        *,
+        slices: int = 64,
+        delay_s: float = 0.0,
+        ttl_s: float | None = None,
+        late_to: str | None = None,
+    ) -> Slicing:
+        """Return the options of an operator with this function."""
+        if ttl_s is not None and self.forgets:
+            problem = f"would take from {self._name} what is not closed yet, got {ttl_s}"
+            raise InputError("ttl_s", problem, "leave it out: what is closed is forgotten at once")
+        shape = self.shape(inputs)
+        return Slicing(
+            keys=self.keys(tuple(inputs)),
+            slices=slices,
+            time=self.time,
+            delay_s=delay_s,
+            ttl_s=ttl_s,
+            state=schema_text(pa.schema(shape.state)),
+            state_key=schema_text(pa.schema(shape.state_key)),
+            late_to=late_to,
+        )
+
+    def output_schema(self, inputs: Mapping[str, pa.Schema]) -> pa.Schema:
+        """Return the columns of the output, without `_event`."""
+        return self.shape(inputs).output
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__.lower()
+
+    def _only(self, inputs: Sequence[str]) -> str:
+        if len(inputs) != 1:
+            problem = f"must be one input for {self._name}, got {len(inputs)}"
+            raise InputError("reads", problem, "join two, or let an operator before write one")
+        return inputs[0]

@@ -1,0 +1,187 @@
+"""Session windows: rows of a key belong together while they come less than a gap apart.
+
+A session [start, last row + gap) is closed when the watermark reaches its end, and told then,
+once. What was told stays true: a row that would have been part of a closed session is late, and
+so is one that would be a closed session by itself. For that a closed session is remembered for
+one gap more; after that every row that could touch it is late anyhow.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.stateful import numbered
+from penstock.pipelines.stateful.columns import (
+    Names,
+    column_of,
+    micros_of,
+    names_of,
+    output_of,
+    time_of,
+)
+from penstock.pipelines.stateful.groups import (
+    Columns,
+    Numbers,
+    columns_of,
+    each_alone,
+    group_rows,
+    pc,
+    take,
+)
+from penstock.pipelines.stateful.intervals import merge_close
+from penstock.pipelines.stateful.ready import Ready, Shape
+from penstock.pipelines.stateful.totals import STAMP, total, total_again, total_fields
+from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
+from penstock.pipelines.stateful.windowing import END, START
+from penstock.state.handle import State
+from penstock.state.layout import FOUND
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.schema import EVENT, with_event
+
+_OWNER = pa.field("_owner", pa.int64())
+_LAST, _TOLD = pa.field("_last", pa.int64()), pa.field("_told", pa.bool_())
+#: Where totals begin.
+_TOTALS = 4
+
+
+def sessions(by: Names = (), *, gap_s: float, sums: Names = (), time: str = EVENT) -> "Sessions":
+    """Count rows and add up columns by key and session; gap_s without a row ends a session.
+
+    The output has the key, start, end (of the gap), n, and sum_X for each column X.
+
+    >>> from datetime import UTC, datetime
+    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> batches = [[{"_event": datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC)} for s in (1, 4, 19)], []]
+    >>> [row] = try_batches(sessions(gap_s=5), batches, "user string").rows
+    >>> row["start"].second, row["end"].second, row["n"]
+    (1, 9, 2)
+    """
+    return Sessions(
+        by=names_of("by", by, least=0),
+        sums=names_of("sums", sums, least=0),
+        gap_us=micros_of("gap_s", gap_s),
+        time=time,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sessions(Ready):
+    """See `sessions`."""
+
+    sums: tuple[str, ...] = ()
+    gap_us: int
+
+    def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
+        """Say what it keeps and gives."""
+        schema = with_event(inputs[self._only(tuple(inputs))])
+        time_of(schema, self.time)
+        key = [column_of(schema, name, "by") for name in self.by]
+        totals = total_fields(schema, self.sums)
+        return Shape(
+            state_key=[numbered.NUMBER],
+            state=[numbered.ROWS, START, _LAST, _TOLD, *totals, STAMP],
+            output=output_of([*key, START, END, *totals]),
+        )
+
+    def __call__(self, given: pa.RecordBatch, state: State) -> dict[str, Any] | None:
+        """Add the rows of a slice to their sessions, and tell of those that are closed."""
+        due = state.due()
+        times = times_of(given, self.time)
+        rows, times = split_late(given, times, times + self.gap_us, state)
+        key = {name: pa.concat_arrays([due.column(name), rows.column(name)]) for name in self.by}
+        groups = group_rows(key.values(), due.num_rows + rows.num_rows)
+        if not groups.count:
+            return None
+        keys, owner = take(key, groups.first), groups.of[due.num_rows :]
+        before = numbered.lengths(state, keys, groups.count)
+        known = _stored(*numbered.read(state, keys, before))
+
+        watermark = NO_TIME if state.watermark is None else state.watermark
+        is_closed = self._ends(known) <= watermark
+        closed, going = known.filter(pa.array(is_closed)), known.filter(pa.array(~is_closed))
+        # what is left comes behind the last row of what is closed, or it would be closed itself
+        ends = np.full(groups.count, NO_TIME)
+        np.maximum.at(ends, _numbers(closed, _OWNER), self._ends(closed))
+        late = times < ends[owner]
+        state.late(rows.filter(pa.array(late)))
+        new = _single(owner, times, total(rows, self.sums, each_alone(rows.num_rows)))
+        going = self._merged(pa.concat_batches([going, new.filter(pa.array(~late))]))
+        remembered = closed.filter(pa.array(self._ends(closed) + self.gap_us > watermark))
+        self._write(state, keys, before, pa.concat_batches([going, _as_told(remembered)]))
+        return self._shown(keys, closed.filter(pc.invert(closed.column(_TOLD.name))))
+
+    def _ends(self, sessions: pa.RecordBatch) -> Numbers:
+        return _numbers(sessions, _LAST) + self.gap_us
+
+    def _merged(self, sessions: pa.RecordBatch) -> pa.RecordBatch:
+        """Make one of those that are less than a gap apart."""
+        owner, start, last = _intervals(sessions)
+        groups = merge_close(owner, start, last, self.gap_us)
+        ends = np.full(groups.count, NO_TIME)
+        np.maximum.at(ends, groups.of, last)
+        totals = total_again(columns_of(sessions, sessions.schema.names[_TOTALS:]), groups)
+        return _single(owner[groups.first], start[groups.first], totals, ends)
+
+    def _write(
+        self, state: State, keys: Columns, before: Numbers, sessions: pa.RecordBatch
+    ) -> None:
+        """Put all sessions of these keys in place of those that they had."""
+        sessions = sessions.take(pa.array(np.argsort(_numbers(sessions, _OWNER), kind="stable")))
+        owner = _numbers(sessions, _OWNER)
+        now = np.bincount(owner, minlength=len(before))
+        number = np.arange(len(owner)) - (np.cumsum(now) - now)[owner]
+        told = sessions.column(_TOLD.name).to_numpy(zero_copy_only=False)
+        timers = np.full(len(before), np.iinfo(np.int64).max)
+        np.minimum.at(timers, owner, self._ends(sessions) + np.where(told, self.gap_us, 0))
+        values = columns_of(sessions, sessions.schema.names[1:])
+        numbered.cut(state, keys, before, now)
+        some = np.flatnonzero(now)
+        rows = (np.searchsorted(some, owner), number, values)
+        numbered.write(state, take(keys, some), (now[some], timers[some]), rows)
+
+    def _shown(self, keys: Columns, sessions: pa.RecordBatch) -> dict[str, Any] | None:
+        if not sessions.num_rows:
+            return None
+        shown = take(keys, _numbers(sessions, _OWNER))
+        ends = {END.name: pa.array(self._ends(sessions)).cast(TIMESTAMP)}
+        totals = columns_of(sessions, sessions.schema.names[_TOTALS:])
+        return shown | columns_of(sessions, [START.name]) | ends | totals
+
+
+# Sessions at work are batches: owner (the number of a key), start, last, told, totals.
+
+
+def _single(
+    owner: Numbers, times: Numbers, totals: Columns, last: Numbers | None = None
+) -> pa.RecordBatch:
+    """Sessions that nobody was told of; a row by itself begins and ends with its time."""
+    columns = {
+        _OWNER.name: pa.array(owner, _OWNER.type),
+        START.name: pa.array(times).cast(TIMESTAMP),
+        _LAST.name: pa.array(times if last is None else last),
+        _TOLD.name: pa.repeat(False, len(owner)),
+    }
+    return pa.record_batch(columns | totals)
+
+
+def _stored(owner: Numbers, values: pa.RecordBatch) -> pa.RecordBatch:
+    """Sessions as they were put."""
+    names = [name for name in values.schema.names if name not in (numbered.ROWS.name, FOUND)]
+    return pa.record_batch({_OWNER.name: pa.array(owner)} | columns_of(values, names))
+
+
+def _as_told(sessions: pa.RecordBatch) -> pa.RecordBatch:
+    place = sessions.schema.get_field_index(_TOLD.name)
+    return sessions.set_column(place, _TOLD, pa.repeat(True, sessions.num_rows))
+
+
+def _intervals(sessions: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers]:
+    return _numbers(sessions, _OWNER), _numbers(sessions, START), _numbers(sessions, _LAST)
+
+
+def _numbers(sessions: pa.RecordBatch, field: pa.Field) -> Numbers:
+    found: Numbers = sessions.column(field.name).cast(pa.int64()).to_numpy()
+    return found

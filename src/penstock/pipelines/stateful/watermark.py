@@ -1,0 +1,85 @@
+"""The watermark: up to when events are taken to be complete.
+
+The watermark of a batch follows from the rows of the batches before it, so it is known when the
+batch begins, and all slices have the same, whoever works on them. Times are microseconds.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.pipelines.stateful.groups import Numbers, pc
+from penstock.state.handle import State
+
+#: The time of a row that has none.
+NO_TIME = np.iinfo(np.int64).min
+
+Times = Mapping[str, int | None]
+
+
+def watermark_after(before: int | None, latest: Times, delay_us: int) -> int | None:
+    """Return the watermark when these were the latest times of the inputs so far.
+
+    It is the least of them minus the delay, and never falls. While an input has had no rows
+    there is none: nothing is known about how old they will be.
+
+    >>> watermark_after(None, {"bids": 900, "people": 700}, delay_us=100)
+    600
+    >>> watermark_after(600, {"bids": 950, "people": 650}, delay_us=100)
+    600
+    >>> watermark_after(None, {"bids": 950, "people": None}, delay_us=100)
+    """
+    times = [time for time in latest.values() if time is not None]
+    if not times or len(times) < len(latest):
+        return before
+    now = min(times) - delay_us
+    return now if before is None else max(before, now)
+
+
+def later(latest: Times, batch: Times) -> dict[str, int | None]:
+    """Return the latest times so far, after those of one more batch.
+
+    >>> later({"bids": 900, "people": None}, {"bids": 800, "people": None})
+    {'bids': 900, 'people': None}
+    """
+    return {topic: _later(latest.get(topic), time) for topic, time in batch.items()}
+
+
+def latest_time(batch: pa.RecordBatch, time: str) -> int | None:
+    """Return the latest time in a batch, or None without rows."""
+    found = pc.max(_micros(batch.column(time))).as_py()
+    return None if found is None else int(found)
+
+
+def times_of(batch: pa.RecordBatch, time: str) -> Numbers:
+    """Return the time of each row; a row without one has `NO_TIME`."""
+    found: Numbers = _micros(batch.column(time)).fill_null(NO_TIME).to_numpy()
+    return found
+
+
+def split_late(
+    batch: pa.RecordBatch, times: Numbers, closes: Numbers, state: State
+) -> tuple[pa.RecordBatch, Numbers]:
+    """Return the rows that are not late, and their times; the state is told of the others.
+
+    `closes` says when that is closed which a row belongs to. A row without a time belongs
+    nowhere.
+    """
+    late = times == NO_TIME
+    if state.watermark is not None:
+        late |= closes <= state.watermark
+    if not late.any():
+        return batch, times
+    state.late(batch.filter(pa.array(late)))
+    return batch.filter(pa.array(~late)), times[~late]
+
+
+def _micros(column: pa.Array) -> pa.Array:
+    return column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)

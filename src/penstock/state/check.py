@@ -1,0 +1,95 @@
+"""Is the state as it was written? Reads every file of a version from its first byte to its last."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from penstock.errors import DamagedError, InputError
+from penstock.state.chunk import Chunk
+from penstock.state.hashing import hash_keys, slice_of
+from penstock.state.keys import winners
+from penstock.state.layout import Layout
+from penstock.state.level import Level
+from penstock.state.opening import open_file, open_run, same_columns
+from penstock.state.runs import Run
+from penstock.state.version import Version
+from penstock.topics.segment import SEGMENTS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Something in a file that is not as it was written."""
+
+    #: Its place in the directory of the state.
+    file: str
+    problem: str
+    #: The slices that cannot be trusted.
+    slices: tuple[int, ...]
+
+
+def check(
+    directory: Path, layout: Layout, version: Version, by: Sequence[str] | None = None
+) -> list[Damage]:
+    """Return everything that is damaged; `by` are the columns of the key that decide the slice."""
+    runs = sorted(
+        (run for runs in version.runs.values() for run in runs),
+        key=lambda run: (run.file, run.first),
+    )
+    columns = layout.key.names if by is None else list(by)
+    return [
+        damage
+        for _, inside in groupby(runs, key=lambda run: run.file)
+        for damage in _file(directory, layout, version.slices, columns, list(inside))
+    ]
+
+
+def _file(
+    directory: Path, layout: Layout, slices: int, by: Sequence[str], runs: Sequence[Run]
+) -> Iterator[Damage]:
+    name = f"{SEGMENTS}/{runs[0].file}"
+    try:
+        reader = open_file(directory, runs[0].segment, checked=True)
+        same_columns(layout, reader.schema)
+    except (DamagedError, InputError) as error:
+        problem = error.what if isinstance(error, DamagedError) else error.problem
+        yield Damage(file=name, problem=problem, slices=tuple(run.slice for run in runs))
+        return
+    for run in runs:
+        try:
+            problem = _problem(open_run(reader, run, directory), layout, slices, by, run)
+        except DamagedError as error:
+            problem = error.what
+        if problem:
+            yield Damage(file=name, problem=problem, slices=(run.slice,))
+
+
+def _problem(level: Level, layout: Layout, slices: int, by: Sequence[str], run: Run) -> str:
+    """What is wrong with a level; nothing if all is well."""
+    if any(before.hashes[-1] >= after.hashes[0] for before, after in pairwise(level.chunks)):
+        return f"slice {run.slice}: the record batches are not sorted by hash"
+    for chunk in level.chunks:
+        keys = chunk.rows.columns[: len(layout.key)]
+        if (chunk.hashes[1:] < chunk.hashes[:-1]).any():
+            return f"slice {run.slice}: the rows are not sorted by hash"
+        if (wrong := np.count_nonzero(hash_keys(keys) != chunk.hashes)) > 0:
+            return f"slice {run.slice}: {wrong} rows have another hash than their keys"
+        owners = slice_of(hash_keys([chunk.rows.column(name) for name in by]), slices)
+        if (wrong := np.count_nonzero(owners != run.slice)) > 0:
+            return f"slice {run.slice}: {wrong} rows belong to other slices"
+        if (twice := len(chunk) - len(winners(chunk.hashes, keys, last=True))) > 0:
+            return f"slice {run.slice}: {twice} keys are there twice"
+        if not _is_ordered(chunk):
+            return f"slice {run.slice}: the index of timers is wrong"
+    return ""
+
+
+def _is_ordered(chunk: Chunk) -> bool:
+    if chunk.order is None:
+        return True
+    if not np.array_equal(np.sort(chunk.order), np.arange(len(chunk))):
+        return False
+    timers = chunk.timers[chunk.order]
+    return bool((timers[1:] >= timers[:-1]).all())

@@ -1,0 +1,85 @@
+"""Which keys are the same: rows are found by hash, and a hash may be shared by several keys."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from penstock.state.hashing import Hashes, is_fixed, nulls, words
+
+#: Arrow makes its functions when it is imported, where no type checker sees them.
+pc: Any = pyarrow.compute
+
+Places = NDArray[np.int64]
+Columns = Sequence[pa.Array]
+
+
+def same_keys(left: Columns, right: Columns) -> NDArray[np.bool_]:
+    """Return for each row whether both sides have the same key; null is a key like any other."""
+    same = np.ones(len(left[0]), np.bool_)
+    for one, other in zip(left, right, strict=True):
+        same &= _same(one, other)
+    return same
+
+
+def winners(hashes: Hashes, keys: Columns, *, last: bool) -> Places:
+    """Return one row for each key, the first or the last it has, in the order of the hash."""
+    if len(hashes) < 2 or (hashes[1:] > hashes[:-1]).all():
+        return np.arange(len(hashes))
+    order = np.argsort(hashes, kind="stable")
+    ordered = hashes[order]
+    repeats = ordered[1:] == ordered[:-1]
+    if not repeats.any():
+        return order
+    pairs = np.flatnonzero(repeats)
+    if not same_keys(take_all(keys, order[pairs]), take_all(keys, order[pairs + 1])).all():
+        order, repeats = _by_key(hashes, keys)
+    ends = np.ones(len(order), np.bool_)
+    if last:
+        ends[:-1] = ~repeats
+    else:
+        ends[1:] = ~repeats
+    return order[ends]
+
+
+def take_all(columns: Columns, places: Places) -> list[pa.Array]:
+    """Return these rows of every column."""
+    wanted = pa.array(places)
+    return [column.take(wanted) for column in columns]
+
+
+def _by_key(hashes: Hashes, keys: Columns) -> tuple[Places, NDArray[np.bool_]]:
+    """Sort rows by hash and key; tell which have the same key as the one before."""
+    parts = [hashes, *(part for column in keys for part in _codes(column))]
+    order = np.lexsort(parts[::-1])
+    repeats = np.ones(max(len(order) - 1, 0), np.bool_)
+    for part in parts:
+        repeats &= part[order][1:] == part[order][:-1]
+    return order, repeats
+
+
+def _same(one: pa.Array, other: pa.Array) -> NDArray[np.bool_]:
+    if is_fixed(one.type):
+        same = np.ones(len(one), np.bool_)
+        for left, right in zip(words(one), words(other), strict=True):
+            same &= left == right
+    else:
+        same = pc.equal(one, other).fill_null(False).to_numpy(zero_copy_only=False)
+    if one.null_count or other.null_count:
+        left_null, right_null = nulls(one), nulls(other)
+        same = np.where(left_null | right_null, left_null & right_null, same)
+    return same
+
+
+def _codes(column: pa.Array) -> Sequence[NDArray[np.uint64]]:
+    """Numbers that are equal where the values are."""
+    if not is_fixed(column.type):
+        codes = column.dictionary_encode(null_encoding="encode").indices
+        return [codes.to_numpy(zero_copy_only=False).astype(np.uint64)]
+    if not column.null_count:
+        return words(column)
+    empty = nulls(column)
+    return [empty.astype(np.uint64), *(np.where(empty, 0, word) for word in words(column))]

@@ -1,0 +1,81 @@
+"""`penstock state` looks into what operators remember."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.engines.spark.test_slices import ByHand, word_counts, word_windows
+
+from penstock.cli.main import main
+from penstock.pipelines.description import describe
+from penstock.topics.segment import SEGMENTS
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run that has counted some words."""
+    hand = ByHand(tmp_path / "run", word_counts(), "count")
+    (tmp_path / "run" / "pipeline.json").write_text(json.dumps(describe(hand.pipeline)))
+    for number in range(3):
+        hand.put([{"word": word, "at": 0} for word in ("a", "b", "a", None)])
+        hand.run(4 * (number + 1), 2)
+    return tmp_path / "run"
+
+
+def test_who_remembers_how_much(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "ls", str(run)]) == 0
+    head, line = capsys.readouterr().out.strip().splitlines()
+    assert head.split()[:3] == ["operator", "key", "rows"]
+    assert line.split()[:2] == ["count", "word"]
+    assert main(["state", "ls", str(run), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["operator"], found["slices"], found["batch"]) == ("count", 7, 2)
+
+
+@pytest.mark.parametrize(("key", "n"), [("a", 6), ("b", 3), ("[null]", 3), ('["a"]', 6)])
+def test_what_is_known_by_a_key(
+    run: Path, key: str, n: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["state", "show", str(run), key, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["n"] == n
+
+
+def test_what_is_not_known(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "show", str(run), "z"]) == 1
+    assert "knows nothing by that key" in capsys.readouterr().out
+
+
+def test_all_windows_of_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hand = ByHand(tmp_path / "run", word_windows(), "count")
+    (tmp_path / "run" / "pipeline.json").write_text(json.dumps(describe(hand.pipeline)))
+    hand.put([{"word": "a", "at": second * 1_000_000} for second in (1, 2, 11)])
+    hand.run(3, 2)
+    assert main(["state", "show", str(tmp_path / "run"), "a", "--json"]) == 0
+    assert sorted(row["n"] for row in json.loads(capsys.readouterr().out)) == [1, 2]
+
+
+def test_damage_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "check", str(run)]) == 0
+    assert capsys.readouterr().out == "whole: count\n"
+    for path in (run / "state" / "count" / SEGMENTS).iterdir():
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 255
+        path.write_bytes(content)
+    assert main(["state", "check", str(run)]) == 1
+    assert "was altered" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["show", "RUN", "[1, 2, 3]"], "must be a JSON list for the columns word"),
+        (["show", "RUN", "a", "--operator", "counts"], "did you mean 'count'"),
+        (["ls", "nowhere"], "there is no pipeline.json"),
+    ],
+)
+def test_mistakes(
+    run: Path, options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["state", *(str(run) if word == "RUN" else word for word in options)]) == 2
+    assert told in capsys.readouterr().err

@@ -1,0 +1,75 @@
+"""Slices are placed by load and move seldom."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.placement import TOLERANCE, balance, place
+
+LOADS = st.lists(st.floats(0, 100), min_size=1, max_size=40)
+
+
+@given(LOADS, st.integers(1, 12))
+def test_every_slice_has_a_replica_and_none_is_far_above_what_must_be(
+    loads: list[float], replicas: int
+) -> None:
+    homes = place(loads, replicas)
+    assert len(homes) == len(loads)
+    assert set(homes) <= set(range(replicas))
+    # largest first is never worse than 4/3 of the best, which is at least both of these
+    least = max(sum(loads) / replicas, *loads, 0.0)
+    assert max(balance(loads, homes, replicas).replicas) <= 4 / 3 * least + 1e-6
+
+
+@pytest.mark.parametrize("loads", [[3, 1, 4, 1, 5, 9], [1, 1, 1, 1, 1], [7, 0, 0, 0, 6]])
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_small_ones_are_close_to_the_best_of_all(loads: list[float], replicas: int) -> None:
+    best = min(
+        max(balance(loads, homes, replicas).replicas)
+        for homes in product(range(replicas), repeat=len(loads))
+    )
+    homes = place(loads, replicas)
+    assert max(balance(loads, homes, replicas).replicas) <= 1.2 * best
+
+
+@given(LOADS, st.integers(1, 8))
+def test_what_is_even_stays(loads: list[float], replicas: int) -> None:
+    homes = place(loads, replicas)
+    again = place(loads, replicas, dict(enumerate(homes)))
+    settled = place(loads, replicas, dict(enumerate(again)))
+    assert settled == again
+    if balance(loads, homes, replicas).skew <= 1 + TOLERANCE:
+        assert again == homes
+
+
+def test_one_replica_more_takes_its_part_and_no_others_move() -> None:
+    before = place([1.0] * 64, 4)
+    after = place([1.0] * 64, 5, dict(enumerate(before)))
+    moved = [s for s in range(64) if before[s] != after[s]]
+    assert all(after[s] == 4 for s in moved)
+    assert balance([1.0] * 64, after, 5).skew <= 1 + TOLERANCE
+    assert len(moved) <= 13
+
+
+def test_one_replica_less_moves_only_what_it_had() -> None:
+    before = place([1.0] * 64, 4)
+    after = place([1.0] * 64, 3, dict(enumerate(before)))
+    assert [s for s in range(64) if before[s] != after[s]] == [
+        s for s in range(64) if before[s] == 3
+    ]
+
+
+def test_the_others_leave_the_replica_of_a_hot_slice() -> None:
+    loads = [20.0, *[1.0] * 20]
+    homes = place(loads, 2, dict.fromkeys(range(21), 0))
+    assert sum(homes[s] == homes[0] for s in range(1, 21)) <= 2
+    assert not balance(loads, homes, 2).is_bound
+    assert balance(loads, place(loads, 4), 4).is_bound
+
+
+def test_without_any_load_slices_are_spread_by_number() -> None:
+    homes = place([0.0] * 64, 3)
+    assert sorted(homes.count(replica) for replica in range(3)) == [21, 21, 22]
+    assert balance([0.0] * 64, homes, 3).skew == 1.0

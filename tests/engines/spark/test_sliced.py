@@ -1,0 +1,44 @@
+"""Operators with keyed state on real Spark, while replicas change, against plain Python."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from tests.engines.spark.conftest import Started, until
+from tests.engines.spark.test_operators import drained, fill, rows
+
+from penstock.engines.port import Plan
+from penstock.engines.spark.places import Places
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful.counting import counts
+
+pytestmark = pytest.mark.spark
+
+
+def test_words_are_counted_while_replicas_change(started: Started, places: Places) -> None:
+    pipeline = Pipeline("word-count")
+    pipeline.topic("lines", "id long, line string", external=True)
+    pipeline.topic("words", "word string")
+
+    @pipeline.batches(reads="lines", writes="words", max_replicas=4)
+    def split(batch: pa.RecordBatch) -> dict[str, list[str]]:
+        return {"word": [word for line in batch["line"].to_pylist() for word in line.split()]}
+
+    count = pipeline.sliced("words", "counted", slices=16, max_replicas=6, name="count")
+    count(counts(by="word"))
+
+    lines = [" ".join(f"w{(i * j) % 211}" for j in range(1, 8)) for i in range(3000)]
+    fill(places, pipeline, "lines", id=list(range(3000)), line=lines)
+    engine = started.engine(pipeline, places=places)
+    for k in (3, 6, 1, 4):
+        engine.apply(Plan(replicas={"count": k, "split": min(k, 4)}))
+        engine.advance(0.8)
+    until(engine, drained(engine))
+
+    truth = Counter(word for line in lines for word in line.split())
+    last = dict(zip(rows(places, "counted", "word"), rows(places, "counted", "n"), strict=True))
+    assert last == truth
+    log = engine._followed["count"].log
+    seen = [record for n in range(500) if (record := log.get(n)) is not None]
+    assert len({record.replicas for record in seen}) >= 3
+    assert sum(record.rows_in for record in seen) == truth.total()

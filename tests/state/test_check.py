@@ -1,0 +1,141 @@
+"""Every way in which a state can be other than it was written is found and named."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.state.making import KEY, VALUES, Disk
+from tests.state.test_runs import DAMAGE, files, filled
+
+from penstock.state.check import check
+from penstock.state.chunk import Chunk
+from penstock.state.handle import State
+from penstock.state.hashing import hash_keys, slice_of
+from penstock.state.layout import layout
+from penstock.state.runs import RunWriter
+from penstock.state.version import Version, after
+from penstock.topics.ddl import parse_fields
+
+
+def test_all_is_well(tmp_path: Path) -> None:
+    disk = filled(tmp_path)
+    assert check(disk.directory, disk.layout, disk.version) == []
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_file_is_named_once_with_all_its_slices(tmp_path: Path, kind: str) -> None:
+    damage, problem = DAMAGE[kind]
+    disk = filled(tmp_path)
+    (path,) = files(disk)
+    damage(path)
+    (found,) = check(disk.directory, disk.layout, disk.version)
+    assert found.file == f"segments/{path.name}" and found.slices == tuple(range(8))
+    assert re.search(problem, found.problem)
+
+
+def test_any_single_bit_is_noticed(tmp_path: Path) -> None:
+    disk = filled(tmp_path)
+    (path,) = files(disk)
+    content = path.read_bytes()
+    for place in range(0, len(content), 97):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        (found,) = check(disk.directory, disk.layout, disk.version)
+        assert "was altered" in found.problem
+
+
+def chunk(words: Sequence[str]) -> Chunk:
+    """Words by hash, with their lengths, due at times of their own."""
+    state = State.open(KEY, VALUES)
+    numbers = [len(word) for word in words]
+    state.put({"word": list(words), "n": numbers}, pa.array(range(len(words))))
+    changes = state.changes()
+    assert changes is not None
+    return changes.chunks[0]
+
+
+WORDS = ["a", "bb", "ccc", "dddd"]
+
+
+def _reversed(good: Chunk) -> list[Chunk]:
+    return [replace(good, hashes=good.hashes[::-1])]
+
+
+def _backwards(good: Chunk) -> list[Chunk]:
+    return [good.slice(2, 4), good.slice(0, 2)]
+
+
+def _other_hash(good: Chunk) -> list[Chunk]:
+    hashes = good.hashes.copy()
+    hashes[-1] += np.uint64(1)
+    return [replace(good, hashes=hashes)]
+
+
+def _twice(good: Chunk) -> list[Chunk]:
+    return [good.take(np.array([0, 1, 1, 2, 3]))]
+
+
+INSIDE: dict[str, Callable[[Chunk], list[Chunk]]] = {
+    "slice 0: the rows are not sorted by hash": _reversed,
+    "slice 0: the record batches are not sorted by hash": _backwards,
+    "slice 0: 1 rows have another hash than their keys": _other_hash,
+    "slice 0: 1 keys are there twice": _twice,
+}
+
+
+@pytest.mark.parametrize("problem", INSIDE)
+def test_rows_that_were_written_wrongly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    monkeypatch.setattr("penstock.state.runs._cut", iter)  # which would mend or hang on these
+    writer = RunWriter(tmp_path, layout(KEY, VALUES), [])
+    writer.write(0, INSIDE[problem](chunk(WORDS)))
+    (found,) = check(tmp_path, layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    assert found.problem == problem and found.slices == (0,)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [0, 0, 1, 2]])
+def test_a_wrong_index_of_timers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: list[int]
+) -> None:
+    good = chunk(WORDS)
+    assert np.argsort(good.timers).tolist() != order
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "argsort", lambda *_, **__: np.array(order))
+        writer = RunWriter(tmp_path, layout(KEY, VALUES), ["_timer", "_order"])
+        writer.write(0, [good])
+    (found,) = check(tmp_path, layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    assert found.problem == "slice 0: the index of timers is wrong"
+
+
+def test_rows_in_the_wrong_slice(tmp_path: Path) -> None:
+    disk = filled(tmp_path)
+    swapped = {
+        slice: tuple(replace(run, slice=slice) for run in disk.version.of(7 - slice))
+        for slice in range(8)
+    }
+    found = check(disk.directory, disk.layout, replace(disk.version, runs=swapped))
+    assert [damage.slices for damage in found] == [(slice,) for slice in range(7, -1, -1)]
+    assert all("belong to other slices" in damage.problem for damage in found)
+
+
+def test_a_part_of_the_key_may_decide_the_slice(tmp_path: Path) -> None:
+    key = pa.schema(parse_fields("word string, start long"))
+    disk = Disk(tmp_path, key, VALUES, slices=4)
+    owners = slice_of(hash_keys([pa.array(["a"])]), 4)
+    state = disk.state(int(owners[0]))
+    state.put({"word": ["a"] * 20, "start": range(20), "n": range(20)})
+    disk.commit(state)
+    assert check(tmp_path, disk.layout, disk.version, by=["word"]) == []
+    (found,) = check(tmp_path, disk.layout, disk.version)
+    assert "belong to other slices" in found.problem
+
+
+def test_other_columns_than_declared(tmp_path: Path) -> None:
+    disk = filled(tmp_path)
+    other = layout(KEY, pa.schema({"m": pa.int64()}))
+    (found,) = check(disk.directory, other, disk.version)
+    assert found.problem == "the state has 'n' (long), but 'm' (long) is declared"

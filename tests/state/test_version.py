@@ -1,0 +1,97 @@
+"""Versions: which runs there are after a batch, and which files nobody needs any more."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.state.runs import Run
+from penstock.state.version import Merged, Version, after, files
+from penstock.topics.segment import Segment
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "state-v1.json"
+
+
+def run(file: str, slice: int, first: int = 0, at: int | None = None) -> Run:
+    """A run that is nowhere."""
+    segment = Segment(file=file, rows=7, bytes=700, crc=1)
+    return Run(segment=segment, slice=slice, first=first, batches=1, rows=7, bytes=60, at=at)
+
+
+def test_new_runs_lie_on_top() -> None:
+    version = after(Version(slices=4), [run("a", 0), run("a", 2, 1)], watermark=5)
+    version = after(version, [run("b", 2)], watermark=6)
+    assert version.of(0) == (run("a", 0),) and version.of(1) == ()
+    assert version.of(2) == (run("b", 2), run("a", 2, 1))
+    assert version.watermark == 6 and files(version) == {"a", "b"}
+
+
+def test_merged_runs_are_replaced_below_the_new_ones() -> None:
+    old = tuple(run(name, 0) for name in "dcba")
+    version = Version(slices=1, runs={0: old})
+    merged = Merged(runs=old[:2], into=run("m", 0))
+    version = after(version, [run("e", 0)], [merged])
+    assert [level.file for level in version.of(0)] == ["e", "m", "b", "a"]
+    assert files(version) == {"e", "m", "b", "a"}
+
+
+def test_a_slice_of_which_nothing_is_left() -> None:
+    version = Version(slices=2, runs={0: (run("a", 0),), 1: (run("a", 1, 1),)})
+    version = after(version, [], [Merged(runs=(run("a", 0),), into=None)])
+    assert dict(version.runs) == {1: (run("a", 1, 1),)}
+    assert files(version) == {"a"}  # another slice still needs it
+
+
+def test_runs_that_are_not_beside_each_other_cannot_have_been_merged() -> None:
+    version = Version(slices=1, runs={0: tuple(run(name, 0) for name in "cba")})
+    for names in ("ca", "bc", "x"):
+        merged = Merged(runs=tuple(run(name, 0) for name in names), into=None)
+        with pytest.raises(ValueError, match="slice 0 has no such runs"):
+            after(version, [], [merged])
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 9),
+        st.lists(
+            st.builds(
+                run,
+                st.sampled_from("abc"),
+                st.just(0),
+                st.integers(0, 5),
+                st.none() | st.integers(-(2**60), 2**60),
+            ),
+            min_size=1,
+            max_size=4,
+        ),
+    ),
+    st.none() | st.integers(-(2**60), 2**60),
+)
+def test_a_version_is_json(runs: dict[int, list[Run]], watermark: int | None) -> None:
+    placed = {
+        slice: tuple(run(old.file, slice, old.first, old.at) for old in some)
+        for slice, some in runs.items()
+    }
+    version = Version(slices=10, runs=placed, watermark=watermark)
+    assert Version.from_json(json.loads(json.dumps(version.to_json()))) == version
+
+
+def test_format_1_is_read() -> None:
+    data = json.loads(RECORDED.read_text())
+    version = Version.from_json(data)
+    assert (version.slices, version.watermark) == (4, 1_709_208_000_000_000)
+    assert [(r.file, r.first, r.batches, r.rows, r.bytes, r.at) for r in version.of(3)] == [
+        ("5b0c.arrow", 1, 1, 2, 96, 1_709_208_000_000_000),
+        ("0f3a.arrow", 2, 3, 100_000, 4_800_000, None),
+    ]
+    assert version.of(3)[1].segment == Segment(
+        file="0f3a.arrow", rows=180_000, bytes=8_650_000, crc=3_735_928_559
+    )
+    assert version.to_json() == data
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot read format 2 of a state, only 1"):
+        Version.from_json({"format": 2})
