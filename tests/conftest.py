@@ -1,8 +1,14 @@
 """Settings shared by all tests."""
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # many short JVMs: compiling thoroughly costs them more than it brings
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -16,3 +22,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("penstock")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
+    """One Spark session for all tests that need one."""
+    # loaded where it is needed: other tests shall not wait for Spark
+    from penstock.engines.spark.session import end_session, start_session  # noqa: PLC0415
+    from penstock.engines.spark.warming import warm  # noqa: PLC0415
+
+    home = tmp_path_factory.mktemp("spark")
+    session = start_session("tests", 24, home / "spark.log")
+    warm(session, 12, home / "warming")
+    yield session
+    end_session(session)

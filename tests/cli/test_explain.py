@@ -14,6 +14,7 @@ from penstock.control.execution import Patience
 from penstock.control.loop import Schedule, run_loop
 from penstock.control.rundir import begin_run
 from penstock.core.snapshot import Snapshot
+from penstock.engines.port import Event
 from penstock.errors import RescaleError
 
 Capture = pytest.CaptureFixture[str]
@@ -30,7 +31,7 @@ def run(tmp_path: Path) -> str:
 
 @pytest.fixture
 def real_run(tmp_path: Path) -> str:
-    """Five minutes of an engine that is not simulated, killed once and resumed, as recorded."""
+    """A minute on Spark, killed once and resumed, as recorded."""
     shutil.copy(RECORDED / "run-spark-v1.toml", tmp_path / "run.toml")
     shutil.copy(RECORDED / "journal-spark-v1.jsonl", tmp_path / "journal.jsonl")
     return str(tmp_path)
@@ -112,33 +113,67 @@ def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
     assert "  not carried out: no machine is free\n" in tell(capsys, str(tmp_path), "--at", "30")
 
 
-def test_a_run_that_was_not_simulated_is_told_with_all_that_befell_it(
-    real_run: str, capsys: Capture
-) -> None:
+def test_a_run_that_was_not_simulated_is_told(real_run: str, capsys: Capture) -> None:
     text = tell(capsys, real_run)
     assert text.startswith(
-        "threshold: 7 changes in 19 ticks, 5 min\n\n"
-        "before the first change\n"
-        "  0:00:07.25  read failed: ValueError: not a picture\n\n"
-        "at 15 s (0:00:15)\n"
+        "queueing: 7 changes in 32 ticks, 1.067 min\n\nat 4.002 s (0:00:04.002)\n"
     )
+    above = "response-above-objective: the expected response time exceeds the objective\n"
     assert (
-        "\nat 90 s (0:01:30)\n"
-        "  work  3 -> 4  queue-above-threshold: the queue is longer than the upper threshold\n"
-        "  0:01:50  read is held: what comes after it has too much to do\n"
-        "  0:02:00  work failed: 4 replicas were asked for in vain, 3 run\n"
-        "  0:02:15  work: 4 replicas are asked for again, try 2\n"
+        f"\nat 14.02 s (0:00:14.021)\n  recognise  4 -> 5  {above}"
+        "  0:00:14.656  now running: recognise 5\n"
+        f"\nat 22 s (0:00:22.001)\n  recognise  5 -> 6  {above}"
+        "  0:00:24.012  the run was resumed here\n"
+        f"\nat 24.01 s (0:00:24.012)\n  recognise  5 -> 6  {above}"
+        "  not carried out: recognise 6 is under way\n"
     ) in text
-    assert "  not carried out: work 4 is under way\n" in text
-    assert "  not carried out: no worker is free\n" in text
-    assert "  0:03:20  the loop is late; ticks left out: 1\n" in text
-    assert "  0:03:30  the run was resumed here\n" in text
-    assert "  1  threshold failed: TimeoutError: no answer within 5 s\n" in text
-    assert "(at most 8), offered 100 records/s, queue 50 records" in text
-    assert "read failed" not in tell(capsys, real_run, "--operator", "work")
-    assert tell(capsys, real_run, "--at", "60").startswith(
-        "at 60 s nothing was decided: threshold failed: TimeoutError: no answer within 5 s\n"
+    assert "  thumbnail  resize  recognise\n" in text
+    assert "          2       2          2  no batch has been committed yet\n" in text
+    assert "8 replicas running (at most 15), 0 records/s arrive" in text
+    alone = tell(capsys, real_run, "--operator", "resize")
+    assert alone.startswith("queueing: 0 changes of resize in 32 ticks")
+    assert tell(capsys, real_run, "--at", "26").startswith(
+        "at 26 s nothing was decided: no batch has been committed yet\n"
     )
+
+
+def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
+    def answer(now: Snapshot) -> object:
+        if now.at == 45:
+            raise TimeoutError("no answer within 5 s")
+        return wants(work=4 if now.at < 100 else 2)(now)
+
+    engine = SlowEngine(
+        refuses=lambda at: RescaleError("no worker is free") if 100 < at < 110 else None,
+        stalls=lambda at: at < 75,
+        oversleeps={120.0: 20.0},
+    )
+    engine.events = [
+        Event(at=7.25, kind="failed", operator="read", numbers={"error": "ValueError: no number"}),
+        Event(at=15.5, kind="held", operator="read"),
+    ]
+    schedule, decider = Schedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
+    patience = Patience(deadline_s=30.0)
+    loop = run_loop(engine, decider, schedule, clock=engine.clock, patience=patience)
+    with begin_run(tmp_path, {}, {"policy": "made"}) as journal:
+        for tick in loop:
+            journal.write(tick)
+    text = tell(capsys, str(tmp_path))
+    assert text.startswith(
+        "made: 3 changes in 9 ticks, 2.5 min\n\n"
+        "before the first change\n"
+        "  0:00:07.25  read failed: ValueError: no number\n"
+        "  0:00:15.5  read is held: what comes after it has too much to do\n\n"
+        "at 15 s (0:00:15)\n"
+        "  work  1 -> 4  bottleneck: this operator holds the others back\n"
+        "  0:00:45  work failed: 4 replicas were asked for in vain, 1 run\n"
+        "  0:01:00  work: 4 replicas are asked for again, try 2\n"
+    )
+    assert text.count("  not carried out: work 4 is under way\n") == 2
+    assert text.count("  not carried out: no worker is free\n") == 1
+    assert "  0:02:20  the loop is late; ticks left out: 1\n" in text
+    assert "  1     1  made failed: TimeoutError: no answer within 5 s\n" in text
+    assert "read failed" not in tell(capsys, str(tmp_path), "--operator", "work")
 
 
 def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:

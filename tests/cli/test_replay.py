@@ -140,9 +140,19 @@ def test_what_is_not_a_run_is_named(tmp_path: Path, capsys: Capture) -> None:
     assert f"{tmp_path}: is not a run directory" in capsys.readouterr().err
 
 
+#: Of the run on Spark.
+PARAMS = {"scope": "path", "r_max": 2.5, "alpha": 0.5, "default_scv": 1.0}
+GUARDS = {
+    "bounds": True,
+    "hold_while_draining": 2.5,
+    "cooldown_up_s": 0.25,
+    "cooldown_down_s": 1.0,
+}
+
+
 @pytest.fixture
 def real_run(tmp_path: Path) -> Path:
-    """Five minutes of an engine that is not simulated, killed once and resumed, as recorded."""
+    """A minute on Spark, killed once and resumed, as recorded."""
     shutil.copy(RECORDED / "run-spark-v1.toml", tmp_path / "run.toml")
     shutil.copy(RECORDED / "journal-spark-v1.jsonl", tmp_path / "journal.jsonl")
     return tmp_path
@@ -152,28 +162,24 @@ def test_a_run_that_was_not_simulated_gives_the_same_answers(
     real_run: Path, capsys: Capture
 ) -> None:
     shown = answer(capsys, real_run)
-    assert (shown["ticks"], shown["same_share"]) == (18, 1.0)
+    assert (shown["ticks"], shown["same_share"]) == (29, 1.0)
     assert shown["recorded"] == shown["other"]
-    assert shown["recorded"] == {
-        "policy": "threshold",
-        "params": {"t_in": 50.0, "t_out": 150.0},
-        "guards": {"bounds": True, "cooldown_s": 30.0},
-    }
+    assert shown["recorded"] == {"policy": "queueing", "params": PARAMS, "guards": GUARDS}
 
 
 def test_a_run_that_was_not_simulated_can_be_asked_otherwise(
     real_run: Path, capsys: Capture
 ) -> None:
-    shown = answer(capsys, real_run, "--policy", "hpa-cpu", "--guard", "budget=3")
+    shown = answer(capsys, real_run, "--policy", "hpa-cpu", "--guard", "budget=6")
     assert shown["other"] == {
         "policy": "hpa-cpu",
         "params": {},
-        "guards": {"bounds": True, "cooldown_s": 30.0, "budget": "3"},
+        "guards": {**GUARDS, "budget": "6"},
     }
     assert shown["same_share"] < 1
-    shown = answer(capsys, real_run, "--param", "t_out=1000")
-    assert shown["other"]["params"] == {"t_in": 50.0, "t_out": "1000"}
-    assert shown["changes"] == {"recorded": 10, "other": 4}
+    shown = answer(capsys, real_run, "--param", "r_max=10")
+    assert shown["other"]["params"] == {**PARAMS, "r_max": "10"}
+    assert shown["wanted"]["other"] < shown["wanted"]["recorded"]
 
 
 def test_a_run_that_was_not_simulated_has_an_open_loop_only(

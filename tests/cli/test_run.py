@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,12 +21,17 @@ from penstock.lab.preparing import (
     COOLDOWNS,
     INTERVAL_S,
     LEAST_INTERVAL_S,
+    LEAST_RETURN_S,
     LEAST_WINDOW_S,
     MEAN_SHARE,
+    RETURN_S,
     WINDOW_S,
     prepare,
 )
 from penstock.lab.spark_spec import SparkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Capture = pytest.CaptureFixture[str]
 
@@ -54,11 +59,11 @@ def build(take_s: float = 0.02, fails_at: int = -1):
         time.sleep(take_s * len(ids))
         return {"id": ids, "twice": [2 * i for i in ids]}
 
-    @pipeline.batches(reads="twice", writes="stored", max_replicas=3)
+    @pipeline.batches(reads="twice", writes="stored", max_replicas=1)
     def store(batch):
         return batch
 
-    @pipeline.batches(reads="numbers", writes="others", max_replicas=2)
+    @pipeline.batches(reads="numbers", writes="others", max_replicas=1)
     def copy(batch):
         return batch
 
@@ -120,6 +125,10 @@ def test_options_are_the_fields_of_a_spec() -> None:
         (("images", "--compare", "ds2,treshold"), "did you mean 'threshold'"),
         (("images", "--compare", "ds2,psps", "--param", "x=1"), "--param"),
         (("images", "--resume", "somewhere"), "--resume"),
+        (("--resume", "somewhere", "--executors", "1:4"), "--resume"),
+        (("images", "--executors", "1:4"), "no executors in local mode"),
+        (("images", "--master", "local-cluster[4]"), "--master: cannot be read"),
+        (("images", "--master", "local-cluster[2,1,1024]"), "room for 2 replicas, images needs 3"),
         (("--resume", "somewhere"), "there is no run.toml"),
     ],
 )
@@ -144,6 +153,7 @@ RESULT: dict[str, Any] = {
     "spec": {},
     "numbers": {"service_s": 0.3},
     "ended": "finished",
+    "seconds": 100.0,
     "replicas": {"avg": 4.0, "max": 9},
     "latency_s": {"avg": 1.0, "p50": 0.9, "p95": 2.5, "p99": 4.0, "max": 6.0},
     "slo": {"objective_s": 5.0, "violated_share": 0.015},
@@ -185,7 +195,31 @@ def test_one_run_is_a_page(tmp_path: Path) -> None:
     ):
         assert part in text
     row = next(line for line in text.splitlines() if line.startswith("map"))
-    assert row.split() == ["map", "4.0", "9", "10", "7"]
+    assert row.split() == ["map", "4.0", "9", "10", "7", "400"]
+    assert "none: in local mode all replicas share one process" in text
+
+
+ON_A_CLUSTER = {
+    "executors": {"avg": 1.75, "max": 3},
+    "executor_changes": {
+        "bought": 2,
+        "returned": 1,
+        "bought_s": {"median": 4.5, "max": 6.0},
+        "returned_s": {"median": None, "max": None},
+    },
+}
+
+
+def test_on_a_cluster_both_levels_are_shown(tmp_path: Path) -> None:
+    text = shown(tmp_path, **ON_A_CLUSTER)
+    assert (
+        "1.8 on average, 3 at most, 175 executor-seconds;"
+        " 2 bought (there after 4.5 s in the median); 1 returned"
+    ) in text
+    begin_run(tmp_path / "ds2", {}, {}).__exit__(None, None, None)
+    above, _, row, *_ = comparison({"ds2": {**RESULT, **ON_A_CLUSTER}}, tmp_path)
+    assert above.split()[:2] == ["replicas", "executors"]
+    assert row.split()[:6] == ["ds2", "4.0", "9", "1.8", "3", "1.0"]
 
 
 @pytest.mark.parametrize(
@@ -247,6 +281,7 @@ def test_the_help_tells_the_defaults_as_they_are() -> None:
     assert f"the interval ({LEAST_INTERVAL_S:g} s remains" in text
     assert f"windows ({LEAST_WINDOW_S:g} s)" in text
     assert (MEAN_SHARE, text.count("half of it")) == (0.5, 2)
+    assert f"enough for {RETURN_S:g} s ({LEAST_RETURN_S:g} s at least when sped up)" in text
 
 
 # --- real runs
@@ -270,16 +305,16 @@ class Command:
                 env={**os.environ, MARK: str(directory)},
             )
 
-    def until_ticks(self, ticks: int) -> None:
-        """Wait until the journal has so many more lines than now."""
+    def until_told(self, text: str) -> None:
+        """Wait until the journal tells of something once more than now."""
         journal, deadline = self.directory / "journal.jsonl", time.monotonic() + 150
-        before = journal.read_bytes().count(b'"snapshot"') if journal.is_file() else 0
+        before = journal.read_text().count(text) if journal.is_file() else 0
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.err
-            if journal.is_file() and journal.read_bytes().count(b'"snapshot"') >= before + ticks:
+            if journal.is_file() and journal.read_text().count(text) > before:
                 return
             time.sleep(0.1)
-        raise AssertionError(f"no ticks\n{self.err}")
+        raise AssertionError(f"no {text}\n{self.err}")
 
     def ends(self) -> tuple[int, dict[str, Any]]:
         """Wait for the end; return the exit code and the figures."""
@@ -320,34 +355,44 @@ def nothing_left_of(directory: Path) -> bool:
     return not processes_of(directory)
 
 
+@pytest.fixture
+def shared(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this process take the session of all tests, and leave it."""
+    from penstock.lab import running  # noqa: PLC0415  (loads Spark)
+
+    monkeypatch.setattr(running, "start_session", lambda *_, **__: spark)
+    monkeypatch.setattr(running, "end_session", lambda *_: None)
+
+
 LOAD = ("--workload", "constant(rate=20)", "--minutes", "1")
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(tiny: str, tmp_path: Path) -> None:
+def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(
+    tiny: str, tmp_path: Path, shared: None, capsys: Capture
+) -> None:
     directory = tmp_path / "run"
-    options = (*LOAD, "--speed-up", "3", "--policy", "ds2", "--set", "take_s=0.09")
+    options = (*LOAD, "--speed-up", "5", "--policy", "ds2", "--set", "take_s=0.09")
     with started(directory, tiny, *options, "--out", str(directory)) as command:
-        command.until_ticks(2)
+        command.until_told('"after_s"')  # a change came about
         command.process.send_signal(signal.SIGINT)
         code, result = command.ends()
     assert code == 130, command.err
     assert "stopping at the end of the batch" in command.err
     assert "Traceback" not in command.err
     assert result["ended"] == "stopped"
-    assert 0 < result["records"]["offered"] < 400
+    assert 0 < result["records"]["offered"] < 240
     assert nothing_left_of(directory)
 
     with started(directory, "--resume", str(directory)) as command:
-        command.until_ticks(1)
+        command.until_told('"snapshot"')
         command.process.kill()
 
-    with started(directory, "--resume", str(directory)) as command:
-        code, result = command.ends()
-    assert code == 0, command.err
+    assert main(["run", "--resume", str(directory), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
     assert result["ended"] == "finished"
-    assert (result["records"]["offered"], result["records"]["complete"]) == (400, 400)
+    assert (result["records"]["offered"], result["records"]["complete"]) == (240, 240)
     assert (result["records"]["lost"], result["records"]["doubled"]) == (0, 0)
     # 20 records/s of 0.09 s each do not fit into one replica
     assert result["operators"]["double"]["replicas"]["max"] >= 2
@@ -359,21 +404,21 @@ def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(tiny: str, tmp_pa
     assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
     resumed = [event for tick in ticks for event in tick.status.events]
     assert sum(event.kind == "resumed-run" for event in resumed) == 2
-    assert result["seconds"] >= 20  # the whole workload, in three parts
+    assert result["seconds"] >= 12  # the whole workload, in three parts
     assert nothing_left_of(directory)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_an_operator_that_fails_is_told_and_the_others_go_on(tiny: str, tmp_path: Path) -> None:
-    directory = tmp_path / "run"
+def test_an_operator_that_fails_is_told_and_the_others_go_on(
+    tiny: str, tmp_path: Path, shared: None, capsys: Capture
+) -> None:
     options = (*LOAD, "--speed-up", "12", "--set", "fails_at=77", "--policy", "static")
-    with started(directory, tiny, *options, "--out", str(directory)) as command:
-        code, result = command.ends()
-    assert code == 1, command.err
+    assert main(["run", tiny, *options, "--out", str(tmp_path / "run"), "--json"]) == 1
+    told = capsys.readouterr()
+    result = json.loads(told.out)
     assert result["ended"] == "failed"
     assert list(result["failed"]) == ["double"]
-    assert "ValueError: seven is not a number" in command.err
+    assert "ValueError: seven is not a number" in told.err
     assert result["records"]["topics"]["others"] == 100
     assert result["records"]["lost"] is None
-    assert nothing_left_of(directory)

@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one, and engines that are stopped after each test."""
+"""Engines that are stopped after each test."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,8 +10,6 @@ from pyspark.sql import SparkSession
 from penstock.engines.spark.duty import Pace
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.session import end_session, start_session
-from penstock.engines.spark.warming import warm
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.producer import Producer
 from penstock.topics.topic import Topic
@@ -19,15 +17,6 @@ from penstock.topics.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
 QUICK = Pace(batch_s=0.5, gap_s=0.2, window_s=4.0)
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    home = tmp_path_factory.mktemp("spark")
-    session = start_session("tests", 24, home / "spark.log")
-    warm(session, 12, home / "warming")
-    yield session
-    end_session(session)
 
 
 @pytest.fixture

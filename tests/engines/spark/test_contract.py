@@ -1,15 +1,17 @@
 """Spark passes what every engine passes."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from tests.contracts.engine_checks import (
     AT_MOST,
-    CHECKS,
+    BEGINNING,
     OFFERED_RATE,
     REPLICA_RATE,
+    RUNNING,
     Make,
     Paced,
 )
@@ -20,8 +22,8 @@ from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.spark
 
-#: Spark really waits; a tenth of the time is enough for batches of half a second.
-PACE = 0.1
+#: Spark really waits; less than a tenth of the time is enough for batches of half a second.
+PACE = 0.08
 
 
 def two_operators() -> Pipeline:
@@ -51,15 +53,24 @@ def two_operators() -> Pipeline:
 SERVICE_S = 0.65 / REPLICA_RATE
 
 
-@pytest.fixture
-def make(started: Started) -> Make:
-    def make_one() -> Paced:
-        load = Workload.of_steps([OFFERED_RATE] * 10, step_s=60.0)
-        return Paced(started.engine(two_operators(), load), PACE)
-
-    return make_one
+def made(started: Started) -> Paced:
+    load = Workload.of_steps([OFFERED_RATE] * 10, step_s=60.0)
+    return Paced(started.engine(two_operators(), load), PACE)
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_spark_passes_the_contract(make: Make, check: Callable[[Make], None]) -> None:
-    check(make)
+@pytest.fixture(scope="module")
+def one(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Paced]:
+    """An engine for all checks that do not need a new one."""
+    started = Started(spark, tmp_path_factory.mktemp("contract"))
+    yield made(started)
+    started.stop()
+
+
+@pytest.mark.parametrize("check", BEGINNING.values(), ids=BEGINNING)
+def test_a_new_engine_passes_the_contract(started: Started, check: Callable[[Make], None]) -> None:
+    check(lambda: made(started))
+
+
+@pytest.mark.parametrize("check", RUNNING.values(), ids=RUNNING)
+def test_an_engine_that_runs_passes_the_contract(one: Paced, check: Callable[[Make], None]) -> None:
+    check(lambda: one)

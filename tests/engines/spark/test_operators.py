@@ -224,7 +224,7 @@ def test_back_pressure_holds_the_operator_in_front(started: Started, places: Pla
     fill(places, pipeline, "in", id=list(range(20_000)))
     engine = started.engine(pipeline, places=places)
     most = 0.0
-    for _ in range(16):
+    for _ in range(10):
         engine.advance(0.5)
         most = max(most, engine._followed["slow"].queues[-1][1])
     held = engine.observe().operators["quick"].backpressured
