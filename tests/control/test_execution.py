@@ -106,10 +106,13 @@ def test_a_newer_decision_about_the_same_operator_takes_the_place_of_a_failed_on
     assert events(ticks, "gave-up") == [(90, "work", {"replicas": 3, "tries": 3, "wanted": 5})]
 
 
-def test_a_newer_decision_overtakes_one_that_is_under_way_without_much_ado() -> None:
+@pytest.mark.parametrize("later", [5, 2, 1])
+def test_while_a_change_is_under_way_nothing_newer_is_asked_of_its_operator(later: int) -> None:
     engine = SlowEngine(stalls=lambda at: at < 40.0)
-    ticks = run(changing((0, wants(work=3)), (30, wants(work=5))), engine, 60.0)
-    assert engine.plans == [(15, {"work": 3}), (30, {"work": 5})]
+    ticks = run(changing((0, wants(work=3)), (30, wants(work=later))), engine, 60.0)
+    assert engine.plans == [(15, {"work": 3}), (60, {"work": later})]
+    if later != 1:  # which is what still runs, so that nothing would be asked for
+        assert (ticks[1].applied, ticks[1].error) == (False, "work 3 is under way")
     assert events(ticks, "failed", "retried", "gave-up") == []
 
 

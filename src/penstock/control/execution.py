@@ -2,7 +2,9 @@
 
 A change that the engine refuses, or that is not there when its deadline has passed, has failed.
 It is tried again, each time after twice the pause, until it runs or a newer decision about the
-same operator takes its place. Moves of slices have no such memory: their policy asks again.
+same operator takes its place. While a change is under way its operator is left alone: a policy
+that steps from the replicas that run would take part of it back. Moves of slices have no such
+memory: their policy asks again.
 """
 
 from collections.abc import Mapping
@@ -160,11 +162,10 @@ class Execution:
                 continue
             if target.current == attempt.wanted:
                 del self._open[name]
-            elif _is_news(target, attempt.wanted):
+            elif attempt.has_failed and _is_news(target, attempt.wanted):
                 del self._open[name]
-                if attempt.has_failed:
-                    numbers = {"replicas": attempt.wanted, "tries": attempt.tries}
-                    self._tell(at, "gave-up", name, **numbers, wanted=target.wanted)
+                numbers = {"replicas": attempt.wanted, "tries": attempt.tries}
+                self._tell(at, "gave-up", name, **numbers, wanted=target.wanted)
 
     def _may_try(self, name: str, at: float) -> bool:
         attempt = self._open.get(name)
