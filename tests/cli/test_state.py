@@ -1,14 +1,21 @@
 """`penstock state` looks into what operators remember."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.engines.spark.test_slices import ByHand, word_counts, word_windows
 
 from penstock.cli.main import main
 from penstock.pipelines.description import describe
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful.windowing import windows
+from penstock.state.handle import State
 from penstock.topics.segment import SEGMENTS
+from penstock.topics.topic import Topic
+from penstock.topics.writer import TopicWriter
 
 
 @pytest.fixture
@@ -64,6 +71,52 @@ def test_damage_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path.write_bytes(content)
     assert main(["state", "check", str(run)]) == 1
     assert "was altered" in capsys.readouterr().out
+
+
+def test_state_without_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = Pipeline("all")
+    pipeline.topic("words", "word string, at timestamp", external=True)
+    pipeline.sliced("words", "counted", slices=7, name="count")(windows(size_s=10, time="at"))
+    hand = ByHand(tmp_path / "run", pipeline, "count")
+    (tmp_path / "run" / "pipeline.json").write_text(json.dumps(describe(pipeline)))
+    hand.put([{"word": "a", "at": second * 1_000_000} for second in (1, 2, 11)])
+    hand.run(3, 2)
+    assert main(["state", "check", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["state", "show", str(tmp_path / "run"), "1970-01-01T00:00:00Z", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["n"] == 2
+    assert main(["state", "show", str(tmp_path / "run"), "[]"]) == 2
+    assert "at least start" in capsys.readouterr().err
+
+
+def test_what_every_slice_was_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipeline = Pipeline("prices")
+    pipeline.topic("sales", "user string", external=True)
+    pipeline.topic("rates", "user string", external=True)
+    pipeline.topic("priced", "user string")
+
+    @pipeline.sliced(
+        ("sales", "rates"), "priced", key="user", broadcast=["rates"], state="n long", slices=4
+    )
+    def remember(given: Mapping[str, pa.RecordBatch], state: State) -> None:
+        """Keep who was named in rates, in every slice."""
+        users = given["rates"]["user"]
+        state.put({"user": users, "n": pa.array([state.slice] * len(users), pa.int64())})
+
+    hand = ByHand(tmp_path / "run", pipeline, "remember")
+    (tmp_path / "run" / "pipeline.json").write_text(json.dumps(describe(pipeline)))
+    for name in ("sales", "rates"):
+        topic = Topic.open(hand.places.topic(name))
+        with TopicWriter(topic, "test") as writer:
+            writer.append(pa.table({"user": ["ann"]}))
+    ends = {"at": {"sales": 1, "rates": 1}, "skips": {}}
+    plan = hand.mind().plan({"at": hand.at, "skips": {}}, ends)
+    hand.sink.commit([hand.task(task) for task in plan.tasks], 0)
+    assert main(["state", "check", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["state", "show", str(tmp_path / "run"), "ann", "--json"]) == 0
+    assert [row["n"] for row in json.loads(capsys.readouterr().out)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,14 @@ def test_what_does_not_help_is_not_added() -> None:
     assert guarded(decided(a=(5, 1), b=(5, 4)), measures=hot) == {"a": 1, "b": 4}
 
 
+def test_what_would_help_is_bounded_all_the_same() -> None:
+    bounds = {
+        "a": {"useful_parallelism": 64, "max_parallelism": 8},
+        "b": {"useful_parallelism": 1, "min_parallelism": 3},
+    }
+    assert guarded(decided(a=(2, 99), b=(1, 9)), measures=bounds) == {"a": 8, "b": 3}
+
+
 def test_bounds_cannot_be_switched_off() -> None:
     with pytest.raises(InputError, match="always on"):
         Guards(bounds=False)

@@ -12,11 +12,11 @@ import pyarrow as pa
 from tests.state.making import Disk
 
 from penstock.state.chunk import Chunk, same
-from penstock.state.hashing import Hashes, hash_keys, slice_of, split
 from penstock.state.layout import NEVER
 from penstock.state.runs import RunWriter
 from penstock.state.version import after
 from penstock.topics.ddl import parse_fields
+from penstock.topics.hashing import Hashes, hash_keys, slice_of, split
 
 KEY = pa.schema(parse_fields("id long"))
 NUMBERS = pa.schema(parse_fields("n long"))

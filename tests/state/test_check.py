@@ -14,11 +14,11 @@ from tests.state.test_runs import DAMAGE, files, filled
 from penstock.state.check import check
 from penstock.state.chunk import Chunk
 from penstock.state.handle import State
-from penstock.state.hashing import hash_keys, slice_of
 from penstock.state.layout import layout
 from penstock.state.runs import RunWriter
 from penstock.state.version import Version, after
 from penstock.topics.ddl import parse_fields
+from penstock.topics.hashing import hash_keys, slice_of
 
 
 def test_all_is_well(tmp_path: Path) -> None:
@@ -139,3 +139,26 @@ def test_other_columns_than_declared(tmp_path: Path) -> None:
     other = layout(KEY, pa.schema({"m": pa.int64()}))
     (found,) = check(disk.directory, other, disk.version)
     assert found.problem == "the state has 'n' (long), but 'm' (long) is declared"
+
+
+@pytest.mark.parametrize(("number", "problems"), [(0, 0), (2, 1)])
+def test_without_columns_that_decide_all_is_in_slice_0(
+    tmp_path: Path, number: int, problems: int
+) -> None:
+    disk = Disk(tmp_path, pa.schema(parse_fields("start long")), VALUES, slices=4)
+    state = disk.state(number)
+    state.put({"start": range(20), "n": range(20)})
+    disk.commit(state)
+    found = check(tmp_path, disk.layout, disk.version, by=())
+    assert len(found) == problems
+    assert all(damage.problem == "slice 2: 20 rows belong to other slices" for damage in found)
+
+
+def test_a_key_that_any_slice_may_have(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, slices=4)
+    states = [disk.state(number) for number in range(4)]
+    for state in states:
+        state.put({"word": ["rule"], "n": [1]})
+    disk.commit(*states)
+    assert check(tmp_path, disk.layout, disk.version, in_any=True) == []
+    assert len(check(tmp_path, disk.layout, disk.version)) == 3

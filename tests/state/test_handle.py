@@ -13,9 +13,9 @@ from tests.state.making import KEY, VALUES, Disk, put
 from tests.state.model import Key, Model, name
 
 from penstock.errors import InputError
-from penstock.state import hashing
 from penstock.state.check import check
 from penstock.state.handle import State
+from penstock.topics import hashing
 from penstock.topics.ddl import parse_fields
 
 #: Hashes that collide: all of them, and most of them.

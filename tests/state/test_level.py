@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.state.chunk import Chunk, is_same, join, none, same
-from penstock.state.hashing import hash_keys
 from penstock.state.keys import same_keys, winners
 from penstock.state.layout import NEVER
 from penstock.state.level import Level
 from penstock.state.merging import merge, newest
+from penstock.topics.hashing import hash_keys
 
 #: The hash of each key; most of them are shared.
 HASH_OF = [0, 1, 1, 1, 2**63, 2**63, 2**64 - 1, 2**64 - 1, 5, 6]

@@ -11,10 +11,10 @@ from tests.state.making import KEY, VALUES, Disk, put
 from penstock.errors import DamagedStateError, FullError, InputError
 from penstock.state import opening, runs
 from penstock.state.handle import State
-from penstock.state.hashing import hash_keys, split
 from penstock.state.layout import layout
 from penstock.state.opening import Levels
 from penstock.state.runs import Run, write_levels
+from penstock.topics.hashing import hash_keys, split
 
 
 def files(disk: Disk) -> list[Path]:

@@ -107,16 +107,17 @@ def _parse(text: str, memory: "Memory") -> dict[str, Any]:
     """Read a key: its columns in order, at least those that decide on the slice."""
     import pyarrow as pa  # noqa: PLC0415
 
+    least = max(1, len(memory.by))
     values = [text]
     if len(memory.by) > 1 or text.startswith("["):
         try:
             values = json.loads(text)
         except ValueError:
             values = []
-    if not isinstance(values, list) or not len(memory.by) <= len(values) <= len(memory.key):
+    if not isinstance(values, list) or not least <= len(values) <= len(memory.key):
         names = ", ".join(memory.key.names)
         problem = f"must be a JSON list for the columns {names}, got {text!r}"
-        raise InputError("KEY", problem, f"at least {', '.join(memory.by)}")
+        raise InputError("KEY", problem, f"at least {', '.join(memory.key.names[:least])}")
     key = {}
     for field, value in zip(memory.key, values, strict=False):
         try:

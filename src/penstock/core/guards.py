@@ -162,13 +162,16 @@ def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> 
     """6: at least the operator's minimum or 1, at most its maximum, and not more than helps."""
 
     def change(op: str, target: Target) -> tuple[int, Reason]:
-        minimum, maximum = now.operators[op].min_parallelism or 1, now.operators[op].max_parallelism
-        useful = now.operators[op].useful_parallelism
-        if useful is not None and target.wanted > max(useful, target.current):
-            return max(useful, target.current), Reason.SCALING_WILL_NOT_HELP
-        if maximum is not None and target.wanted > maximum:
-            return maximum, Reason.CAPPED_BY_MAXIMUM
-        return max(minimum, target.wanted), Reason.RAISED_TO_MINIMUM
+        shown = now.operators[op]
+        minimum, maximum = shown.min_parallelism or 1, shown.max_parallelism
+        wanted, reason = max(minimum, target.wanted), Reason.RAISED_TO_MINIMUM
+        if maximum is not None and wanted > maximum:
+            wanted, reason = maximum, Reason.CAPPED_BY_MAXIMUM
+        if shown.useful_parallelism is not None:
+            helpful = max(shown.useful_parallelism, target.current, minimum)
+            if wanted > helpful:
+                wanted, reason = helpful, Reason.SCALING_WILL_NOT_HELP
+        return wanted, reason
 
     return _each(decision, "bounds", change)
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.core.numbers import NOISE
+
 #: How far the largest load may be above the mean before slices move.
 TOLERANCE = 0.1
 
@@ -80,7 +82,9 @@ def _even_out(
         gap = totals[most] - totals[least]
         if totals[most] <= (1 + tolerance) * mean:
             return
-        movable = [s for s, home in homes.items() if home == most and 0 < loads[s] < gap]
+        # what is gained by rounding alone would be moved to and fro for ever
+        gain = gap - NOISE * mean
+        movable = [s for s, home in homes.items() if home == most and 0 < loads[s] < gain]
         if not movable:
             return
         # half the gap makes both equal

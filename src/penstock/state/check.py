@@ -6,16 +6,17 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.errors import DamagedError, InputError
 from penstock.state.chunk import Chunk
-from penstock.state.hashing import hash_keys, slice_of
 from penstock.state.keys import winners
 from penstock.state.layout import Layout
 from penstock.state.level import Level
 from penstock.state.opening import open_file, open_run, same_columns
 from penstock.state.runs import Run
 from penstock.state.version import Version
+from penstock.topics.hashing import hash_keys, slice_of
 from penstock.topics.segment import SEGMENTS
 
 
@@ -31,23 +32,47 @@ class Damage:
 
 
 def check(
-    directory: Path, layout: Layout, version: Version, by: Sequence[str] | None = None
+    directory: Path,
+    layout: Layout,
+    version: Version,
+    by: Sequence[str] | None = None,
+    *,
+    in_any: bool = False,
 ) -> list[Damage]:
-    """Return everything that is damaged; `by` are the columns of the key that decide the slice."""
+    """Return everything that is damaged.
+
+    `by` are the columns of the key that decide the slice, all if it is left out; without any,
+    all rows are in slice 0. `in_any` says that a key may be in any slice, as with a broadcast
+    input, whose rows every slice may remember.
+    """
     runs = sorted(
         (run for runs in version.runs.values() for run in runs),
         key=lambda run: (run.file, run.first),
     )
     columns = layout.key.names if by is None else list(by)
+    owners = None if in_any else _Owners(columns, version.slices)
     return [
         damage
         for _, inside in groupby(runs, key=lambda run: run.file)
-        for damage in _file(directory, layout, version.slices, columns, list(inside))
+        for damage in _file(directory, layout, owners, list(inside))
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Owners:
+    """Which slice the rows belong to."""
+
+    by: Sequence[str]
+    slices: int
+
+    def of(self, chunk: Chunk) -> NDArray[np.int64]:
+        if not self.by:
+            return np.zeros(len(chunk), np.int64)
+        return slice_of(hash_keys([chunk.rows.column(name) for name in self.by]), self.slices)
+
+
 def _file(
-    directory: Path, layout: Layout, slices: int, by: Sequence[str], runs: Sequence[Run]
+    directory: Path, layout: Layout, owners: _Owners | None, runs: Sequence[Run]
 ) -> Iterator[Damage]:
     name = f"{SEGMENTS}/{runs[0].file}"
     try:
@@ -59,14 +84,14 @@ def _file(
         return
     for run in runs:
         try:
-            problem = _problem(open_run(reader, run, directory), layout, slices, by, run)
+            problem = _problem(open_run(reader, run, directory), layout, owners, run)
         except DamagedError as error:
             problem = error.what
         if problem:
             yield Damage(file=name, problem=problem, slices=(run.slice,))
 
 
-def _problem(level: Level, layout: Layout, slices: int, by: Sequence[str], run: Run) -> str:
+def _problem(level: Level, layout: Layout, owners: _Owners | None, run: Run) -> str:
     """What is wrong with a level; nothing if all is well."""
     if any(before.hashes[-1] >= after.hashes[0] for before, after in pairwise(level.chunks)):
         return f"slice {run.slice}: the record batches are not sorted by hash"
@@ -76,8 +101,7 @@ def _problem(level: Level, layout: Layout, slices: int, by: Sequence[str], run: 
             return f"slice {run.slice}: the rows are not sorted by hash"
         if (wrong := np.count_nonzero(hash_keys(keys) != chunk.hashes)) > 0:
             return f"slice {run.slice}: {wrong} rows have another hash than their keys"
-        owners = slice_of(hash_keys([chunk.rows.column(name) for name in by]), slices)
-        if (wrong := np.count_nonzero(owners != run.slice)) > 0:
+        if owners and (wrong := np.count_nonzero(owners.of(chunk) != run.slice)) > 0:
             return f"slice {run.slice}: {wrong} rows belong to other slices"
         if (twice := len(chunk) - len(winners(chunk.hashes, keys, last=True))) > 0:
             return f"slice {run.slice}: {twice} keys are there twice"

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.state.hashing import Hashes
 from penstock.state.keys import Columns, Places, same_keys, take_all
 from penstock.state.layout import NEVER
+from penstock.topics.hashing import Hashes
 
 Times = NDArray[np.int64]
 Flags = NDArray[np.bool_]

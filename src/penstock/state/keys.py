@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from penstock.state.hashing import Hashes, is_fixed, nulls, words
+from penstock.topics.hashing import Hashes, is_fixed, nulls, words
 
 #: Arrow makes its functions when it is imported, where no type checker sees them.
 pc: Any = pyarrow.compute

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from penstock.state.chunk import Chunk
-from penstock.state.hashing import Hashes
 from penstock.state.keys import Columns, Places, take_all
+from penstock.topics.hashing import Hashes
 
 
 class Level:

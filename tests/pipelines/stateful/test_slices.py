@@ -11,7 +11,7 @@ from penstock.errors import InputError
 from penstock.pipelines.stateful.slices import call_slice, split_inputs
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.state.handle import State
-from penstock.state.hashing import hash_keys, slice_of
+from penstock.topics.hashing import hash_keys, slice_of
 from penstock.topics.schema import EVENT, parse_schema
 
 SCHEMA = parse_schema("user string, n long")

@@ -5,7 +5,7 @@ a running operator has replaced stay for one batch more, and whoever comes too l
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Memory:
     key: pa.Schema
     by: tuple[str, ...]
     values: pa.Schema
+    #: Rows of an input that all slices get may be remembered by any of them.
+    in_any: bool = False
 
     @property
     def rows(self) -> int:
@@ -61,11 +63,22 @@ class Memory:
             for field in self.key
             if field.name in key
         }
-        number = int(slice_of(hash_keys([given[n] for n in self.by]), self.version.slices)[0])
-        for batch in self.of_slice(number):
-            wanted = [value.take(pa.array([0] * batch.num_rows)) for value in given.values()]
-            same = same_keys([batch[name] for name in given], wanted)
-            yield from batch.filter(pa.array(same)).to_pylist()
+        for number in self._slices_of(given):
+            for batch in self.of_slice(number):
+                wanted = [value.take(pa.array([0] * batch.num_rows)) for value in given.values()]
+                same = same_keys([batch[name] for name in given], wanted)
+                yield from batch.filter(pa.array(same)).to_pylist()
+
+    def _slices_of(self, key: Mapping[str, pa.Array]) -> Sequence[int]:
+        """Where a key may be; without columns that decide, all is in slice 0."""
+        if self.in_any:
+            return range(self.version.slices)
+        if not self.by:
+            return [0]
+        numbers: list[int] = slice_of(
+            hash_keys([key[name] for name in self.by]), self.version.slices
+        ).tolist()
+        return numbers
 
     def of_slice(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield all that a slice remembers."""
@@ -76,7 +89,8 @@ class Memory:
 
     def check(self) -> list[Damage]:
         """Read every byte; return what is damaged."""
-        return check(self.directory, layout(self.key, self.values), self.version, self.by)
+        columns = layout(self.key, self.values)
+        return check(self.directory, columns, self.version, self.by, in_any=self.in_any)
 
 
 def memories(run: Path) -> list[Memory]:
@@ -115,6 +129,7 @@ def _memory(places: Places, name: str, told: Mapping[str, Any]) -> Memory | None
         key=key,
         by=next(iter(keys.values())),
         values=values,
+        in_any=set(told["reads"]) > set(keys),
     )
 
 

@@ -10,7 +10,7 @@ from penstock.pipelines.fitting import fit_rows
 from penstock.pipelines.places import place_of
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.state.handle import State
-from penstock.state.hashing import hash_keys, split
+from penstock.topics.hashing import hash_keys, split
 from penstock.topics.schema import EVENT, with_event
 
 #: A function for a sliced operator: fn(batch, state), or fn(inputs, state) if there are several.

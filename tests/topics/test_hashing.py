@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.state.hashing import hash_keys, slice_of, split
+from penstock.topics.hashing import hash_keys, slice_of, split
 
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
@@ -113,7 +113,7 @@ def test_like_whole_numbers_one_at_a_time(rows: list[tuple[Any, ...]], start: in
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pa.array([None if n % 7 == 0 else "x" * (n % 23) for n in range(200)])
     whole = hash_keys([texts])
-    monkeypatch.setattr("penstock.state.hashing._BLOCK", 3)
+    monkeypatch.setattr("penstock.topics.hashing._BLOCK", 3)
     assert (hash_keys([texts]) == whole).all()
 
 
