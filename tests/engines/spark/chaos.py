@@ -1,11 +1,11 @@
 """Kill real processes of a running pipeline, at random, and compare every topic with an oracle.
 
-    python -m tests.engines.spark.chaos --kills 20 --seed 7
+    python -m tests.engines.spark.chaos --kills 20 --seed 7 --pipeline words
 
 The driver runs in a process of its own and is started again on the same run directory whenever
 it is gone. By turns the driver, a Python process of Spark or the JVM is killed, sometimes while
-everything starts; replicas change all the time. Afterwards every row must be in every topic
-exactly once, and no process may be left.
+everything starts; replicas change and slices move all the time. Afterwards every row must be in
+every topic exactly once, and no process may be left.
 """
 
 import argparse
@@ -22,10 +22,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tests.engines.spark.audit import Auditor
-from tests.engines.spark.chaos_pipeline import chaos_pipeline
 from tests.engines.spark.child import Child
+from tests.engines.spark.drive import PIPELINES
 from tests.engines.spark.oracle import differences
 from tests.engines.spark.processes import Process, is_at_work, marked
+from tests.engines.spark.ready_oracles import ORACLES, problems
 
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_topics
@@ -76,16 +77,21 @@ class Outcome:
 class Chaos:
     """One run directory, one driver after the other, and who kills them."""
 
-    def __init__(self, directory: Path, seed: int, options: Sequence[str] = ()) -> None:
-        self._run, self._options = directory / "run", options
+    def __init__(self, directory: Path, seed: int, name: str = "chaos") -> None:
+        self._run, self._name = directory / "run", name
         self._rng = random.Random(seed)
         self._mark = f"{directory.name}-{os.getpid()}/"
         self._starts = 0
         self._asked_for = False
         self.outcome = Outcome(seed=seed, directory=str(directory))
-        pipeline, places = chaos_pipeline(), Places(self._run)
+        pipeline, places = PIPELINES[name](), Places(self._run)
         make_topics(pipeline, places)
-        self._auditor = Auditor({name: places.topic(name) for name in pipeline.topics})
+        (self._source,) = pipeline.feeds
+        with_state = [ORACLES[name].operator] if name in ORACLES else []
+        self._auditor = Auditor(
+            {topic: places.topic(topic) for topic in pipeline.topics},
+            batches={operator: places.batches(operator) for operator in with_state},
+        )
         self._child = self._start()
 
     # --- drivers
@@ -93,7 +99,8 @@ class Chaos:
     def _start(self) -> Child:
         self._starts += 1
         seed = str(self._rng.randrange(2**31))
-        return Child(self._run, f"{self._mark}{self._starts}/", "--seed", seed, *self._options)
+        mark = f"{self._mark}{self._starts}/"
+        return Child(self._run, mark, "--seed", seed, "--pipeline", self._name)
 
     def _restart(self) -> None:
         """Start the next driver at once, if the present one is gone or about to go."""
@@ -179,7 +186,7 @@ class Chaos:
 
     def finish(self, records: int) -> None:
         """Let everything be produced and processed, and compare."""
-        while self._auditor.produced["numbers"] < records:
+        while self._auditor.produced[self._source] < records:
             self._running()
             time.sleep(0.5)
         (self._run / "finish").touch()
@@ -198,9 +205,12 @@ class Chaos:
         seen = self.outcome
         found = self._auditor.finish()
         seen.rows = {name: len(table) for name, table in found.items()}
-        seen.produced = seen.rows["numbers"]
+        seen.produced = seen.rows[self._source]
         seen.wrong += self._auditor.problems
-        seen.wrong += map(str, differences(found, seen.produced))
+        if self._name in ORACLES:
+            seen.wrong += problems(self._name, found, self._auditor.batches, self._auditor.reached)
+        else:
+            seen.wrong += map(str, differences(found, seen.produced))
         seen.wrong += [f"left behind: {one.kind} {one.pid}" for one in self._left()]
 
     def _left(self) -> list[Process]:
@@ -230,11 +240,12 @@ def wreak(
     seed: int,
     records: int = 0,
     turns: Sequence[str] = TURNS,
+    pipeline: str = "chaos",
     show: bool = False,
 ) -> Outcome:
     """Kill so many times, let it finish, and tell what happened."""
     began = time.monotonic()
-    chaos = Chaos(directory, seed)
+    chaos = Chaos(directory, seed, pipeline)
     try:
         for number in range(kills):
             chaos.kill(turns[number % len(turns)])
@@ -276,6 +287,7 @@ def table(outcome: Outcome) -> str:
 def main() -> int:
     """Wreak as the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pipeline", choices=("chaos", *ORACLES), default="chaos")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     parser.add_argument("--records", type=int, default=2000, help="produce at least so many")
@@ -284,7 +296,14 @@ def main() -> int:
     seed = random.randrange(10**6) if args.seed is None else args.seed
     directory = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
     print(f"seed {seed}, {directory}", file=sys.stderr, flush=True)
-    outcome = wreak(directory, kills=args.kills, seed=seed, records=args.records, show=True)
+    outcome = wreak(
+        directory,
+        kills=args.kills,
+        seed=seed,
+        records=args.records,
+        pipeline=args.pipeline,
+        show=True,
+    )
     if outcome.wrong:
         print(f"kept: {directory}", file=sys.stderr)
     else:

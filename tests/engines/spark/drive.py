@@ -1,9 +1,9 @@
 """The driver that faults happen to: runs a pipeline in a run directory, again and again.
 
-Tells its parent on standard output, one JSON object a line, how far it is. Replicas change at
-random. When the file `finish` is there it stops producing, lets everything be processed, and
-leaves with 0. It leaves with 3 if an operator failed and with 4 if the JVM is gone; the next
-start goes on where this one was.
+Tells its parent on standard output, one JSON object a line, how far it is. Replicas change and
+slices move at random. When the file `finish` is there it stops producing, lets everything be
+processed, and leaves with 0. It leaves with 3 if an operator failed and with 4 if the JVM is
+gone; the next start goes on where this one was.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -22,6 +23,7 @@ from tests.engines.spark.chaos_pipeline import chaos_pipeline
 from tests.engines.spark.resuming import broken_rules, run_again
 from tests.engines.spark.soak_pipeline import soak_pipeline
 
+from penstock.core.decision import Move
 from penstock.core.histogram import Histogram
 from penstock.engines.port import Plan
 from penstock.engines.spark.duty import Pace
@@ -31,14 +33,25 @@ from penstock.engines.spark.session import end_session, kill_session, start_sess
 from penstock.engines.spark.warming import warm
 from penstock.errors import LockedError
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.ready import clicks, tweets_authors, words
 from penstock.topics.lock import Lock
 from penstock.topics.producer import Producer
 from penstock.topics.topic import Topic
 from penstock.topics.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
-PIPELINES: dict[str, Callable[[], Pipeline]] = {"chaos": chaos_pipeline, "soak": soak_pipeline}
+#: Records take a while in all of them, so that kills come in the middle of a batch.
+PIPELINES: dict[str, Callable[[], Pipeline]] = {
+    "chaos": chaos_pipeline,
+    "soak": soak_pipeline,
+    "words": partial(words.build, service_s=0.02),
+    "clicks": partial(clicks.build, service_s=0.02),
+    "tweets-authors": partial(tweets_authors.build, service_s=0.02),
+}
+#: What is not named here goes at the pace of chaos.
 PACES = {"chaos": Pace(batch_s=0.4, gap_s=0.3), "soak": Pace(batch_s=0.5, gap_s=0.3)}
+#: Slices of an operator that move with each change.
+MOVED = 3
 FAILED, NO_JVM = 3, 4
 #: How long the lock of the run directory is waited for: a JVM outlives its driver for a moment.
 PATIENCE_S = 30.0
@@ -99,7 +112,7 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     spark = start_session("faults", SLOTS, places.log, lock=lock.fileno())
     tell("session")
     warm(spark, WARM, args.run / "warm")
-    engine = SparkEngine(spark, pipeline, places, pace=PACES[args.pipeline])
+    engine = SparkEngine(spark, pipeline, places, pace=PACES.get(args.pipeline, PACES["chaos"]))
     engine.start()
     feeder = Feeder(pipeline, places, args.rate)
     tell("running")
@@ -136,11 +149,29 @@ def _until_finished(engine: SparkEngine, feeder: Feeder, args: argparse.Namespac
             produced = feeder.stop()
         if produced is not None and engine.is_drained:
             return produced
-        operators = engine.pipeline.operators.values()
-        engine.apply(
-            Plan(replicas={op.name: rng.randint(1, op.options.max_replicas) for op in operators})
-        )
+        engine.apply(_change(engine.pipeline, rng))
     return None
+
+
+#: How often an operator that stops for a change is asked for one.
+SELDOM = 0.2
+
+
+def _change(pipeline: Pipeline, rng: random.Random) -> Plan:
+    """Any number of replicas for each operator, and some slices to any of them."""
+    operators = pipeline.operators.values()
+    replicas = {
+        op.name: rng.randint(1, op.options.max_replicas)
+        for op in operators
+        if op.kind != "native" or rng.random() < SELDOM
+    }
+    moves = tuple(
+        Move(f"{op.name}/{rng.randrange(op.slicing.slices)}", "", f"{op.name}/{home}")
+        for op in operators
+        if op.slicing is not None
+        for home in rng.choices(range(replicas[op.name]), k=MOVED)
+    )
+    return Plan(replicas=replicas, moves=moves)
 
 
 def _latency(seen: Histogram) -> dict[str, float | None]:

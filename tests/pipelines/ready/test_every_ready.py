@@ -12,9 +12,11 @@ from pyspark import cloudpickle
 
 from penstock.engines.simulator import library
 from penstock.errors import InputError
-from penstock.pipelines.loading import load_pipeline
+from penstock.pipelines.loading import load_pipeline, ready
 
-NAMES = ("dns", "images", "tweets", "tweets-complex")
+NAMES = ready()
+#: Those that papers run, and that are simulated, too.
+SIMULATED = ("dns", "images", "tweets", "tweets-complex")
 
 
 def module(name: str) -> object:
@@ -28,7 +30,11 @@ def test_it_is_found_by_name_and_nothing_is_wrong_with_it(name: str) -> None:
     pipeline.check()
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_all_are_there() -> None:
+    assert {*SIMULATED, "words", "clicks", "tweets-authors"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", SIMULATED)
 def test_it_has_the_shape_of_the_simulated_one(name: str) -> None:
     ours = load_pipeline(name).check()
     simulated = library.load_pipeline(name).topology

@@ -19,9 +19,14 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     With service times every operator waits for what is left of them after its real work, as it
     would for a server; without, a core does many thousands of tweets a second.
     """
-    service = Service(service_s=service_s, scv=scv)
-    chunk_rows = service.chunk_rows
     pipeline = Pipeline("tweets", summary="tweets judged by content and by author")
+    declare(pipeline, Service(service_s=service_s, scv=scv))
+    return pipeline
+
+
+def declare(pipeline: Pipeline, service: Service) -> None:
+    """Add the four operators and their topics to a pipeline."""
+    chunk_rows = service.chunk_rows
     pipeline.topic("tweets", "id long, line string")
     pipeline.topic("parsed", "id long, author string, text string")
     pipeline.topic("contents", "id long, author string, content string, sure double")
@@ -62,8 +67,6 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
         with service.lasting("store", batch["id"]):
             found = {name: batch[name] for name in ("author", "standing", "content", "sure")}
             return pa.record_batch({"id": batch["id"], "document": to_json(found)})
-
-    return pipeline
 
 
 PIPELINE = build()
