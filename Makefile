@@ -36,7 +36,7 @@ slow: setup      ## theory, hindsight, engine contracts, drawings, README exampl
 	@$(BIN)/pytest -n auto -m "slow and not spark" tests
 
 spark: setup     ## real Spark: engine contract, operators, kills, whole runs; some minutes
-	@$(BIN)/pytest -n 0 -m spark tests
+	@$(BIN)/pytest -n 0 -m "spark and not long" tests
 
 test: lint unit slow spark ## everything that CI runs
 
@@ -49,6 +49,7 @@ bench: setup     ## every benchmark, side by side on this machine -> docs/benchm
 
 chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; 20 minutes
 	@$(BIN)/python -m tests.engines.spark.chaos --kills 100 $(if $(SEED),--seed $(SEED))
+	@$(BIN)/pytest -n 0 -m long tests
 
 soak: setup      ## 10 minutes of a pipeline on Spark under load: disk, memory, files must stay flat
 	@$(BIN)/python -m tests.engines.spark.soak --minutes $(or $(MINUTES),10)

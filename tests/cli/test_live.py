@@ -71,6 +71,31 @@ def test_every_operator_is_a_row_with_its_measures() -> None:
     assert "objective 5 s" in text
 
 
+def test_both_levels_are_shown() -> None:
+    live = Live("images")
+    live.look(sight(seen(), executors=(1, 1)))
+    assert "3 replicas  1 executors" in drawn(live)
+    live.look(sight(seen(), executors=(1, 3)))
+    assert "1 -> 3 executors" in drawn(live)
+    status = Status(at=42.0, requested={}, running={}, executors=1, executors_requested=3)
+    assert plain_line(Tick(at=42.0, status=status), None).endswith("executors 1->3")
+
+
+def test_why_executors_come_and_go_is_told() -> None:
+    numbers = [
+        {"alive": 1, "asked": 3, "before": 1, "why": "more-replicas"},
+        {"alive": 3, "asked": 3, "after_s": 4.5},
+        {"alive": 2, "asked": 3, "why": "lost"},
+    ]
+    events = tuple(Event(at=40.0, kind="executors", numbers=each) for each in numbers)
+    status = Status(at=42.0, requested={}, running={}, events=events)
+    asked, there, lost = told(Tick(at=42.0, status=status))
+    assert "executors 1 -> 3" in asked
+    assert "more-replicas: the replicas need more room" in asked
+    assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after they were asked for"
+    assert "one was lost" in lost
+
+
 def test_progress_and_what_comes_after_it() -> None:
     live = Live("images")
     live.look(sight())

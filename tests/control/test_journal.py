@@ -20,7 +20,7 @@ from penstock.control.journal import JournalWriter, read_journal, read_ticks
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.scores import score
 from penstock.control.ticks import tick_from_json, tick_to_json
-from penstock.engines.port import Event
+from penstock.engines.port import Event, Status
 from penstock.errors import InputError
 from penstock.lab.simulation import RunSpec, prepare
 
@@ -159,6 +159,14 @@ def test_what_the_loop_adds_comes_back(tmp_path: Path) -> None:
         assert (again.plan, again.error) == (tick.plan, tick.error)
         assert again.status.events == tick.status.events
         assert again.status.over == tick.status.over == (tick is ticks[-1])
+
+
+def test_both_levels_come_back() -> None:
+    status = Status(
+        at=5.0, requested={}, running={}, executors=1, executors_requested=3, executor_s=5.5
+    )
+    tick = Tick(at=5.0, status=status)
+    assert tick_from_json(json.loads(json.dumps(tick_to_json(tick)))) == tick
 
 
 def test_a_plan_is_written_only_where_it_is_not_the_decision() -> None:

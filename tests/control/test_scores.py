@@ -45,6 +45,17 @@ def test_replicas_are_means_over_time_and_the_most_at_any_tick() -> None:
     assert result["operators"] == {"map": {"replicas": {"avg": 2.5, "max": 6}, "rescales": 0}}
 
 
+def test_executors_are_scored_where_there_are_any() -> None:
+    ticks = [tick(10, 2, 20.0), tick(20, 2, 40.0)]
+    assert "executors" not in score(ticks)
+    ticks = [
+        tick(10, 2, 20.0, executors=3, executors_requested=3, executor_s=20.0),
+        tick(20, 2, 40.0, executors=1, executors_requested=1, executor_s=36.0),
+    ]
+    assert score(ticks)["executors"] == {"avg": 1.8, "max": 3}
+    assert score(ticks)["executor_hours"] == 0.01
+
+
 def test_latency_is_that_of_all_records_on_all_paths() -> None:
     first = {"a > c": Histogram.of([1.0] * 60), "b > c": Histogram.of([3.0] * 20)}
     last = {"a > c": Histogram.of([11.0] * 20)}

@@ -67,6 +67,20 @@ def test_how_long_changes_took() -> None:
     assert result(tick(2))["change_s"] == {"median": None, "max": None}
 
 
+def test_executors_that_were_bought_and_returned() -> None:
+    def event(**numbers: float) -> Event:
+        return Event(at=0.0, kind="executors", numbers={"alive": 1, **numbers})
+
+    figures = result(
+        tick(10, event(asked=3, before=1), event(asked=3, after_s=4.0)),
+        tick(20, event(asked=2, before=3)),
+        tick(30, event(asked=2, after_s=2.0)),
+    )["executor_changes"]
+    assert (figures["bought"], figures["returned"]) == (2, 1)
+    assert figures["bought_s"]["median"] == 4.0
+    assert figures["returned_s"]["median"] == 2.0
+
+
 def test_the_floor_adds_up_along_a_path() -> None:
     assert result(tick(2))["floor_s"] == pytest.approx(0.5)
 

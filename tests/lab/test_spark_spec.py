@@ -8,8 +8,9 @@ import pytest
 
 from penstock.control.header import decider_of
 from penstock.control.rundir import open_run
+from penstock.core.executors import Rules
 from penstock.errors import InputError
-from penstock.lab.preparing import LEAST_INTERVAL_S, prepare
+from penstock.lab.preparing import LEAST_INTERVAL_S, LEAST_RETURN_S, RETURN_S, prepare
 from penstock.lab.spark_spec import SparkSpec, read_spec
 
 PIPELINE = """
@@ -75,6 +76,18 @@ def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:
     assert prepare(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 60
 
 
+def test_executors_have_room_for_no_more_replicas_than_they_carry(mine: str) -> None:
+    where = {"master": "local-cluster[4,2,1024]", "executors": "1:3"}
+    prepared = prepare(SparkSpec(pipeline=mine, **where))
+    assert prepared.executors == Rules(low=1, high=3, cores=2, delay_s=RETURN_S)
+    assert prepared.guards.budget == 6
+    own = prepare(SparkSpec(pipeline=mine, guards={"budget": "9"}, speed_up=20, **where))
+    assert own.guards.budget == 9
+    assert own.executors is not None
+    assert own.executors.delay_s == LEAST_RETURN_S
+    assert prepare(SparkSpec(pipeline=mine)).executors is None
+
+
 def test_a_loop_is_not_sped_up_without_limit(mine: str) -> None:
     assert prepare(SparkSpec(pipeline=mine, speed_up=1000)).interval_s == LEAST_INTERVAL_S
 
@@ -132,6 +145,9 @@ def test_a_pipeline_without_producers_runs_until_it_is_stopped(fed: str) -> None
         ({"objective_s": -1.0}, "--objective"),
         ({"batch_s": 0.0}, "--batch"),
         ({"interval_s": 15.0, "speed_up": 20}, "shorter than a batch"),
+        ({"executors": "1:4"}, "no executors in local mode"),
+        ({"master": "spark"}, "--master: cannot be read"),
+        ({"master": "local-cluster[1,1,1024]"}, "room for 1 replicas"),
         # shows when the policy is asked about this pipeline only
         ({"policy": "static", "params": {"parallelism": "cpy:3"}}, "did you mean 'copy'"),
     ],
@@ -151,7 +167,13 @@ def test_a_load_for_nobody(fed: str) -> None:
 
 def test_a_spec_comes_back_from_its_file(mine: str, tmp_path: Path) -> None:
     spec = SparkSpec(
-        pipeline=mine, speed_up=20.0, initial={"copy": 3}, numbers={"most": "9"}, dry_run=True
+        pipeline=mine,
+        speed_up=20.0,
+        initial={"copy": 3},
+        numbers={"most": "9"},
+        dry_run=True,
+        master="local-cluster[4,1,1024]",
+        executors="1:3",
     )
     prepared = prepare(spec)
     with open_run(tmp_path / "run", spec.to_json(), prepared.header()):

@@ -7,10 +7,12 @@ from itertools import groupby
 from penstock.cli.charts import clock, table
 from penstock.control.loop import Tick
 from penstock.core.decision import Target
+from penstock.core.executors import Why
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
 from penstock.engines.port import Event
 
+_SENTENCES = {str(why): why.sentence for why in Why}
 _ASLEEP = "the loop slept through its cool-down"
 
 
@@ -27,6 +29,18 @@ def because(target: Target) -> str:
         return ", ".join(parts + [f"{step.after} by {step.guard}" for step in target.steps])
     reason = target.reason
     return f"{reason}: {reason.sentence}" if isinstance(reason, Reason) else reason
+
+
+def of_executors(event: Event) -> tuple[str, str]:
+    """What became of executors, and why, or how long it took."""
+    numbers = event.numbers
+    if "after_s" in numbers:
+        there = f"executors now {numbers['alive']}"
+        return there, f"{pretty(numbers['after_s'])} s after they were asked for"
+    if "before" not in numbers:
+        return f"executors {numbers['alive']}", "one was lost, another is on its way"
+    change = f"executors {numbers['before']} -> {numbers['asked']}"
+    return change, f"{numbers['why']}: {_SENTENCES.get(numbers['why'], '')}"
 
 
 def silence(tick: Tick) -> str:
@@ -93,6 +107,8 @@ def _sentence(event: Event) -> str:
             return f"{event.operator}: {told}"
         case "held":
             return f"{event.operator} is held: what comes after it has too much to do"
+        case "executors":
+            return ", ".join(of_executors(event))
         case "resumed-run":
             return "the run was resumed here"
         case "late-tick":

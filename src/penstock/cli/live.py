@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.cli.charts import short, sparkline
-from penstock.cli.happenings import because
+from penstock.cli.happenings import because, of_executors
 from penstock.cli.progress import duration
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -74,6 +74,9 @@ class Live:
         if self._snapshot is not None:
             running = sum(op.parallelism for op in self._snapshot.operators.values())
             parts.append(f"{running} replicas")
+        if self._sight is not None and self._sight.executors is not None:
+            alive, asked = self._sight.executors
+            parts.append(f"{alive}{f' -> {asked}' if asked != alive else ''} executors")
         if self._objective_s is not None:
             parts.append(f"objective {short(self._objective_s)} s")
         line = "  ".join(parts)
@@ -92,6 +95,9 @@ def told(tick: Tick) -> Iterator[str]:
         if event.kind == "failed":
             last = (str(event.numbers.get("error", "")).strip().splitlines() or [""])[-1]
             yield f"  {duration(event.at):>6}  {event.operator} FAILED: {last}"
+        elif event.kind == "executors" and (text := of_executors(event)):
+            change, why = text
+            yield f"  {duration(event.at):>6}  {change:<20}  {why}"
 
 
 def _is_news(tick: Tick, operator: str) -> bool:
@@ -110,6 +116,9 @@ def plain_line(tick: Tick, sight: Sight | None) -> str:
         queue = snapshot.operators[name].queue if snapshot is not None else None
         arrow = f"->{requested}" if requested != running else ""
         parts.append(f"{name} {running}{arrow} (queue {short(queue)})")
+    alive, asked = tick.status.executors, tick.status.executors_requested
+    if alive is not None:
+        parts.append(f"executors {alive}{f'->{asked}' if asked != alive else ''}")
     return "  ".join(parts)
 
 

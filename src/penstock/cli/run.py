@@ -23,6 +23,8 @@ examples:
   penstock run images --compare threshold,queueing,ds2,psps --speed-up 20
   penstock run ./mine.py --workload "cosine * 0.001" --minutes 60
   penstock run images --dry-run                             decide, and change nothing
+  penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
+                                                            executors follow the replicas
   penstock run --resume runs/images-pulsar-queueing-...     go on where it was stopped
 
 If nobody says: the workload pulsar, as much of it as takes two minutes; a decision every 15 s
@@ -32,6 +34,9 @@ queueing keeps a mean of half of it, too; static-peak gets the peak. --speed-up 
 the workload, the interval (1 s remains at least), windows (5 s) and cool-downs; never service
 times, rates or objectives. The run is kept in a directory, which penstock explain and penstock
 replay read, and which the same command, or --resume, goes on with.
+
+On a cluster executors are bought when replicas need them, and returned when fewer have been
+enough for 15 s (5 s at least when sped up); there are never more replicas than they have room for.
 
 Ctrl-C stops at the end of the batch, a second one at once; nothing is lost either way.
 exit codes: 0 done, 1 an operator failed, 2 you can mend it, 130 stopped by Ctrl-C (143: TERM).
@@ -80,6 +85,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--interval", type=float, metavar="S", help="time between decisions (15)")
     add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
     add("--dry-run", action="store_true", help="decide, but change nothing")
+    add("--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] (one process)")
+    add("--executors", metavar="A:B", help="least and most executors of a cluster (1:WORKERS)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -130,13 +137,15 @@ def spec_of(args: argparse.Namespace) -> "SparkSpec":
         initial=read_initial(args.initial),
         dry_run=args.dry_run,
         batch_s=args.batch,
+        master=args.master,
+        executors=args.executors,
     )
 
 
 def _refuse_others(args: argparse.Namespace) -> None:
     """A run goes on as it was asked for."""
     given = args.pipeline or args.policy or args.compare or args.param or args.guard or args.set
-    if given:
+    if given or args.master or args.executors:
         hint = "give --resume DIR alone, or begin another run"
         raise InputError("--resume", "goes on with what its run.toml says", hint)
 

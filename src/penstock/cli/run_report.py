@@ -35,19 +35,21 @@ def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
     measured = {name: result for name, result in results.items() if "replicas" in result}
     if not measured:
         return ["nothing was measured: the runs ended before their first decision"]
-    head = ["policy", "mean", "most", "mean", "p50", "p95", "p99", "inside", "changes"]
-    rows = [[*head, "offered", "lost", "doubled"]]
-    rows += [_compared(name, result) for name, result in measured.items()]
+    level = any("executors" in result for result in measured.values())
+    head = ["policy", "mean", "most", *(["mean", "most"] if level else [])]
+    head += ["mean", "p50", "p95", "p99", "inside", "changes", "offered", "lost", "doubled"]
+    rows = [_compared(name, result) for name, result in measured.items()]
     peak = max(result["static_peak"]["replicas"] for result in measured.values())
-    rows.append(["static peak", str(peak), str(peak), *[""] * 9])
-    above = ["", "replicas", "", "latency, s", "", "", "", "objective", "", "records", "", ""]
-    lines = table([above, *rows])
+    rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
+    above = ["", "replicas", "", *(["executors", ""] if level else [])]
+    above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
+    lines = table([above, head, *rows])
     return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
 
 
 def _operators(result: Result) -> list[str]:
     static = result["static_peak"]
-    rows = [["operator", "replicas, mean", "most", "for the peak", "changes"]]
+    rows = [["operator", "replicas, mean", "most", "for the peak", "changes", "replica-seconds"]]
     for name, figures in result["operators"].items():
         replicas = figures["replicas"]
         at_peak = static["operators"].get(name)
@@ -58,12 +60,18 @@ def _operators(result: Result) -> list[str]:
                 str(replicas["max"]),
                 "-" if at_peak is None else str(at_peak),
                 str(figures["rescales"]),
+                _seconds(replicas, result),
             ]
         )
     replicas = result["replicas"]
     whole = [table_number(replicas["avg"]), str(replicas["max"]), str(static["replicas"])]
-    rows.append(["all", *whole, str(result["rescales"])])
+    rows.append(["all", *whole, str(result["rescales"]), _seconds(replicas, result)])
     return table(rows)
+
+
+def _seconds(level: Mapping[str, Any], result: Result) -> str:
+    """What replicas, or executors, lasted all together."""
+    return pretty(round(level["avg"] * result["seconds"]))
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -79,6 +87,7 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "latency", f"{spread}{batches}"
     yield from _objective(result)
     yield "changes", _changes(result)
+    yield "executors", _executors(result)
     yield "records", _records(result["records"])
 
 
@@ -99,6 +108,22 @@ def _changes(result: Result) -> str:
         f" ({pretty(batches['median'])} batches) in the median,"
         f" {table_number(seconds['max'])} s ({pretty(batches['max'])} batches) at most"
     )
+
+
+def _executors(result: Result) -> str:
+    level = result.get("executors")
+    if level is None:
+        return "none: in local mode all replicas share one process"
+    made = result["executor_changes"]
+    parts = [
+        f"{table_number(level['avg'])} on average, {level['max']} at most,"
+        f" {_seconds(level, result)} executor-seconds"
+    ]
+    for what, there in (("bought", "there"), ("returned", "gone")):
+        median_s = made[f"{what}_s"]["median"]
+        after = f" ({there} after {table_number(median_s)} s in the median)" if median_s else ""
+        parts.append(f"{made[what]} {what}{after}")
+    return "; ".join(parts)
 
 
 def _records(records: Mapping[str, Any]) -> str:
@@ -138,11 +163,12 @@ def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
 
 def _compared(name: str, result: Result) -> list[str]:
     latency, records = result["latency_s"], result["records"]
-    missed = result["slo"]["violated_share"]
+    missed, level = result["slo"]["violated_share"], result.get("executors")
     return [
         name,
         table_number(result["replicas"]["avg"]),
         str(result["replicas"]["max"]),
+        *([table_number(level["avg"]), str(level["max"])] if level else []),
         *(table_number(latency[key]) for key in ("avg", "p50", "p95", "p99")),
         "-" if missed is None else percent(1 - missed),
         str(result["rescales"]),

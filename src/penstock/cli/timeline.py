@@ -16,6 +16,7 @@ class Timeline:
         self._offered: list[float | None] = []
         self._replicas: list[float | None] = []
         self._latency: list[float | None] = []
+        self._executors: list[float | None] = []
         #: At each tick the replicas that its decision added, and those it gave back.
         self._changes: list[tuple[int, int]] = []
         self._before_s, self._before_records = 0.0, 0
@@ -32,6 +33,7 @@ class Timeline:
             together.merge(histogram)
         self._latency.append(together.mean if together.count else None)
         self._changes.append(_change(tick))
+        self._executors.append(status.executors)
 
     def draw(self) -> list[str]:
         """Return the charts, one below the other over the same time."""
@@ -41,11 +43,18 @@ class Timeline:
             "",
             *_panel("replicas", "", resample(self._replicas, width, max)),
             "",
+            *self._second_level(width),
             f"{'changes':>{_LABEL}} │{self._marks(width)}".rstrip(),
             "",
             *_panel("latency", "s", resample(self._latency, width)),
             f"{'':{_LABEL}} └{self._axis(width)}",
         ]
+
+    def _second_level(self, width: int) -> list[str]:
+        """Executors, where there are any."""
+        if not any(self._executors):
+            return []
+        return [*_panel("executors", "", resample(self._executors, width, max)), ""]
 
     def _marks(self, width: int) -> str:
         marks = [" "] * width

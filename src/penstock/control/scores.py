@@ -19,6 +19,7 @@ class Scores:
         self._by_operator: dict[str, int] = {}
         self._most: dict[str, int] = {}
         self._most_in_all = 0
+        self._most_executors = 0
         #: Sum and number of what single ticks fell short of the offered load.
         self._degraded, self._measured = 0.0, 0
         #: Ticks at which the policy was asked and had no answer.
@@ -33,6 +34,7 @@ class Scores:
         if status.age_s is not None:
             self._ages.append(status.age_s)
         self._count_replicas(tick)
+        self._most_executors = max(self._most_executors, status.executors or 0)
         if tick.applied and tick.decision is not None:
             self._rescales += 1
             for name in tick.decision.changes:
@@ -81,12 +83,20 @@ class Scores:
             "throughput_degradation": _round(self._degraded / (self._measured or 1)),
             "slo": self._slo(),
             "replica_hours": _round(total_s / 3600),
+            # the second level, where there is one
+            **({} if last.executor_s is None else self._executors(last.executor_s, seconds)),
             "pause_s": last.pause_s,
             "operators": {
                 name: self._operator(name, s / seconds) for name, s in last.replica_s.items()
             },
             # told where there is something to tell: such a run says little about its policy
             **({"unanswered_ticks": self._unanswered} if self._unanswered else {}),
+        }
+
+    def _executors(self, executor_s: float, seconds: float) -> dict[str, Any]:
+        return {
+            "executors": {"avg": _round(executor_s / seconds), "max": self._most_executors},
+            "executor_hours": _round(executor_s / 3600),
         }
 
     def _slo(self) -> dict[str, Any]:

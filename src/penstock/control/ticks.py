@@ -28,6 +28,8 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
     }
     if status.executors is not None:
         data["executors"] = status.executors
+        data["executors_requested"] = status.executors_requested
+        data["executor_s"] = status.executor_s
     if status.age_s is not None:
         data["age_s"] = round(status.age_s, 6)
     if status.pause_s:
@@ -60,6 +62,8 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         requested=FrozenDict(data["requested"]),
         running=FrozenDict(data["running"]),
         executors=data.get("executors"),
+        executors_requested=data.get("executors_requested"),
+        executor_s=data.get("executor_s"),
         latency=FrozenDict(
             {path: Histogram.from_json(h) for path, h in data.get("latency", {}).items()}
         ),

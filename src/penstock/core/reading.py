@@ -11,7 +11,15 @@ from penstock.errors import InputError, nearest
 #: Version of the snapshot's form. A reader refuses what is newer than itself.
 VERSION = 1
 
-AMOUNTS = ("input_rate", "output_rate", "queue", "service_time_s", "service_scv", "arrival_scv")
+AMOUNTS = (
+    "input_rate",
+    "output_rate",
+    "queue",
+    "service_time_s",
+    "service_scv",
+    "arrival_scv",
+    "rescale_s",
+)
 SHARES = ("busy", "idle", "backpressured", "cpu", "input_buffer")
 SIGNED = ("queue_growth",)
 COUNTS = (

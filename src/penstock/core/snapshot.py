@@ -47,6 +47,9 @@ class OperatorSnapshot:
     #: Squared coefficients of variation: variance / mean^2.
     service_scv: float | None = None
     arrival_scv: float | None = None
+    #: Seconds for which a change of its parallelism would stop it, by those before; 0 or unknown
+    #: where it goes on meanwhile.
+    rescale_s: float | None = None
     #: Fields that nobody here knows, kept and passed through.
     extra: Mapping[str, object] = field(default_factory=FrozenDict)
 

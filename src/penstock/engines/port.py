@@ -30,6 +30,7 @@ class Plan:
 
     replicas: Mapping[str, int] = field(default_factory=FrozenDict)
     moves: tuple[Move, ...] = ()
+    #: Executors follow the sum of replicas by themselves; so many there shall be at least.
     executors: int | None = None
 
 
@@ -41,8 +42,11 @@ class Event:
     `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
     `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
     operator waits because of back-pressure), `revived` (`error`: a process of the operator died,
-    and it was started again). The loop adds `retried` and `gave-up` (`replicas`
-    that were asked for before, `tries`), `late-tick` (`missed` ones) and `resumed-run`.
+    and it was started again), `step` (one `step` of a change that stops the operator took
+    `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
+    the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
+    there `after_s` seconds after they were asked for). The loop adds `retried` and `gave-up`
+    (`replicas` that were asked for before, `tries`), `late-tick` (`missed` ones) and `resumed-run`.
     """
 
     at: float
@@ -59,7 +63,11 @@ class Status:
     #: Replicas that were asked for, and those that are there.
     requested: Mapping[str, int]
     running: Mapping[str, int]
+    #: Executors that are there, those that were asked for, and executor-seconds since the run
+    #: began; None where an engine has none.
     executors: int | None = None
+    executors_requested: int | None = None
+    executor_s: float | None = None
     #: End-to-end latency in seconds since the last call, by path ("source > map > sink").
     latency: Mapping[str, Histogram] = field(default_factory=FrozenDict)
     #: Mean age of records when sources took them, since the last call; None if none was taken.

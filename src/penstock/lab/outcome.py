@@ -14,6 +14,7 @@ from penstock.control.scores import Scores
 from penstock.core.numbers import ceil
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
+from penstock.engines.port import Event
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog
 from penstock.lab.counting import Counts
@@ -37,6 +38,7 @@ class Outcome:
         #: Seconds and batches from a decision until it ran.
         self._change_s: list[float] = []
         self._change_batches: list[float] = []
+        self._executors = _Executors()
         self._graph: Topology | None = None
         self._at = 0.0
 
@@ -48,6 +50,8 @@ class Outcome:
             if event.kind == "running" and "after_s" in event.numbers:
                 self._change_s.append(event.numbers["after_s"])
                 self._change_batches.append(event.numbers["batches"])
+            elif event.kind == "executors":
+                self._executors.add(event)
         if tick.snapshot is not None:
             self._measure(tick.snapshot)
 
@@ -73,6 +77,7 @@ class Outcome:
             "floor_s": self._longest_floor_s(),
             "change_s": _spread(self._change_s),
             "change_batches": _spread(self._change_batches),
+            "executor_changes": self._executors.result(),
         }
 
     def _static_peak(self, peak_rate: float) -> dict[str, Any]:
@@ -93,6 +98,32 @@ class Outcome:
             own = median(self._floor_s.get(name, [0.0]))
             until[name] = own + max((until[up] for up in graph.upstream[name]), default=0.0)
         return round(max(until.values()), 3)
+
+
+class _Executors:
+    """How many were bought and returned, and how long that took."""
+
+    def __init__(self) -> None:
+        self._steps: list[int] = []
+        self._bought_s: list[float] = []
+        self._returned_s: list[float] = []
+
+    def add(self, event: Event) -> None:
+        """Count what was asked for, and what is there."""
+        if "before" in event.numbers:
+            self._steps.append(event.numbers["asked"] - event.numbers["before"])
+        elif "after_s" in event.numbers and self._steps:
+            times = self._bought_s if self._steps[-1] > 0 else self._returned_s
+            times.append(event.numbers["after_s"])
+
+    def result(self) -> dict[str, Any]:
+        """Return the figures."""
+        return {
+            "bought": sum(step for step in self._steps if step > 0),
+            "returned": -sum(step for step in self._steps if step < 0),
+            "bought_s": _spread(self._bought_s),
+            "returned_s": _spread(self._returned_s),
+        }
 
 
 def offered_rate(snapshot: Snapshot, readers: Sequence[Sequence[str]]) -> float:

@@ -10,12 +10,14 @@ from penstock.control.header import SPARK, make_header
 from penstock.control.limits import ask_within
 from penstock.control.loop import Schedule
 from penstock.control.registry import find_policy
+from penstock.core.executors import Rules
 from penstock.core.frozen import FrozenDict
 from penstock.core.guards import Guards
 from penstock.core.params import Params
 from penstock.core.policy import Policy
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.topology import Topology
+from penstock.engines.spark.masters import Master, parse_executors, parse_master
 from penstock.errors import InputError, nearest
 from penstock.lab.building import build_pipeline
 from penstock.lab.spark_spec import SparkSpec
@@ -36,6 +38,9 @@ COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
 #: Share of the objective that the mean response may take, and a queue when replicas are given
 #: up: the objective is there for single records, and most shall be within it.
 MEAN_SHARE = 0.5
+#: Time for which fewer executors must have been enough before some are returned; sped up, too,
+#: but one takes a few seconds to begin.
+RETURN_S, LEAST_RETURN_S = 15.0, 5.0
 #: Minutes that a run takes if nobody says how much of the workload there shall be.
 RUN_MINUTES = 2
 
@@ -60,10 +65,18 @@ class Prepared:
     #: Seconds that the run takes without its end, in which what waits is worked off.
     duration_s: float
     objective_s: float | None
+    #: Where it runs, and what executors keep to; None: one process with room for all replicas.
+    master: Master | None = None
+    executors: Rules | None = None
 
     def decider(self) -> Decider:
         """Return a decider that remembers nothing, and waits for no policy beyond its tick."""
         return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
+
+    @property
+    def most_replicas(self) -> int:
+        """Replicas of all operators together at most."""
+        return sum(op.options.max_replicas for op in self.pipeline.operators.values())
 
     def header(self) -> dict[str, Any]:
         """What the journal says first: what was asked, and what every default came to."""
@@ -83,6 +96,8 @@ def prepare(spec: SparkSpec) -> Prepared:
     faster = check_speed_up(spec.speed_up)
     pipeline, numbers = build_pipeline(spec.pipeline, spec.numbers)
     topology = pipeline.check()
+    master = parse_master(spec.master) if spec.master is not None else None
+    executors = _executors(spec, master, pipeline)
     load = _load(spec, pipeline)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
@@ -99,12 +114,14 @@ def prepare(spec: SparkSpec) -> Prepared:
         load=load,
         policy=policy,
         params=sped_up(policy.params.parse(given, f"parameter of {policy.name}"), faster),
-        guards=sped_up(Guards.parse(_guards(spec.guards, objective_s), "guard"), faster),
+        guards=sped_up(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
         window_s=max(WINDOW_S / faster, LEAST_WINDOW_S, interval_s),
         duration_s=_duration_s(spec, load),
         objective_s=objective_s,
+        master=master,
+        executors=executors,
     )
     _ask_once(prepared)
     return prepared
@@ -154,10 +171,27 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
         raise InputError("--minutes", f"must be at least 1, got {spec.minutes}")
 
 
-def _guards(asked: Mapping[str, Any], objective_s: float | None) -> Mapping[str, Any]:
+def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Rules | None:
+    bounds = parse_executors(spec.executors, master)
+    if master is None or bounds is None:
+        return None
+    delay_s = max(RETURN_S / spec.speed_up, LEAST_RETURN_S)
+    rules = Rules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
+    operators = pipeline.operators.values()
+    if rules.room < (least := sum(op.options.min_replicas for op in operators)):
+        problem = f"there is room for {rules.room} replicas, {pipeline.name} needs {least}"
+        raise InputError("--executors", problem, "more executors, or more cores for each")
+    return rules
+
+
+def _guards(
+    asked: Mapping[str, Any], objective_s: float | None, executors: Rules | None
+) -> Mapping[str, Any]:
+    # replicas without room would only take turns
+    room = {"budget": executors.room} if executors is not None else {}
     draining = {"hold_while_draining": MEAN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
-    return {**draining, **({} if is_told else COOLDOWNS), **asked}
+    return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
 
 
 def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:

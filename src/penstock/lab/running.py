@@ -4,6 +4,7 @@ The same directory given again goes on where it was: nothing that was written is
 nothing comes twice, whatever was killed when.
 """
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,11 @@ from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
 from penstock.control.scores import rescales_possible
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
+from penstock.engines.spark.cluster import Cluster
 from penstock.engines.spark.duty import Pace
 from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.executors import Executors
+from penstock.engines.spark.masters import Master
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.preloading import modules_of
 from penstock.engines.spark.session import end_session, start_session
@@ -96,19 +100,21 @@ class _Run:
 
     def carry_out(self, lock: Lock) -> dict[str, Any]:
         pipeline, say = self._prepared.pipeline, self._watch.say
-        replicas = sum(op.options.max_replicas for op in pipeline.operators.values())
+        master = self._prepared.master or Master(cores=self._prepared.most_replicas)
+        first = self._first_executors()
+        room = master.cores * first
         with ExitStack() as ending_with:
             say("starting Spark")
             hush_logging()
             modules = modules_of(pipeline.operators.values())
             with own_signals():
                 session = start_session(
-                    pipeline.name, replicas, self._places.log, lock.fileno(), modules
+                    pipeline.name, room, self._places.log, lock.fileno(), modules, master, first
                 )
             ending_with.callback(end_session, session)
             hush_server(session)
             say("starting replicas")
-            warm(session, min(replicas, MOST_WARM), self._places.run / "warm")
+            warm(session, min(room, MOST_WARM), self._places.run / "warm")
             say(f"starting {len(pipeline.operators)} operators")
             engine = self._engine(session)
             engine.start()
@@ -123,16 +129,32 @@ class _Run:
         return self._result(engine, ending)
 
     def _engine(self, session: SparkSession) -> SparkEngine:
-        prepared, before = self._prepared, self._before
+        prepared = self._prepared
         return SparkEngine(
             session,
             prepared.pipeline,
             self._places,
             pace=Pace(batch_s=prepared.spec.batch_s, window_s=prepared.window_s),
-            # a run that goes on has the replicas that it had
-            initial=before.status.requested if before else prepared.initial,
+            initial=self._initial,
             begin_s=self._journal.start_s,
+            executors=self._executors(session),
         )
+
+    def _executors(self, session: SparkSession) -> Executors | None:
+        rules = self._prepared.executors
+        return Executors(Cluster(session), rules, self._first_executors()) if rules else None
+
+    def _first_executors(self) -> int:
+        """Executors that the replicas at the start need."""
+        rules, operators = self._prepared.executors, self._prepared.pipeline.operators
+        declared = {name: op.options.replicas for name, op in operators.items()}
+        replicas = {**declared, **self._initial}
+        return rules.needed(sum(replicas.values())) if rules is not None else 1
+
+    @property
+    def _initial(self) -> Mapping[str, int]:
+        """Replicas at the start; a run that goes on has those that it had."""
+        return self._before.status.requested if self._before else self._prepared.initial
 
     def _feeding(self) -> Feeding | None:
         prepared = self._prepared
@@ -144,6 +166,7 @@ class _Run:
         prepared, start_s = self._prepared, self._journal.start_s
         clock = run_clock(start_s)
         ending = Ending(engine, feeding, self._stop)
+        level = engine.executors
 
         def look(snapshot: Snapshot | None) -> None:
             second = feeding.second if feeding is not None else clock()
@@ -154,6 +177,7 @@ class _Run:
                     snapshot=snapshot,
                     offered_rate=offered_rate(snapshot, self._readers) if snapshot else None,
                     is_draining=ending.is_draining,
+                    executors=(level.alive, level.requested) if level is not None else None,
                 )
             )
 
@@ -225,4 +249,8 @@ def _going_on(tick: Tick, before: Tick | None) -> Tick:
         return tick
     spent = before.status.replica_s
     replica_s = {name: s + spent.get(name, 0.0) for name, s in tick.status.replica_s.items()}
-    return replace(tick, status=replace(tick.status, replica_s=FrozenDict(replica_s)))
+    executor_s = tick.status.executor_s
+    if executor_s is not None:
+        executor_s = round(executor_s + (before.status.executor_s or 0.0), 3)
+    status = replace(tick.status, replica_s=FrozenDict(replica_s), executor_s=executor_s)
+    return replace(tick, status=status)

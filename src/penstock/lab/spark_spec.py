@@ -38,6 +38,10 @@ class SparkSpec:
     dry_run: bool = False
     #: Time that one batch shall take; this one is never sped up.
     batch_s: float = 1.0
+    #: Where Spark runs, local-cluster[4,1,1024]; None: one process with room for all replicas.
+    master: str | None = None
+    #: The least and the most executors, 1:4; None: one up to all workers, if there are any.
+    executors: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries; what is not given is left out."""

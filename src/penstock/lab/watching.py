@@ -33,6 +33,8 @@ class Sight:
     offered_rate: float | None = None
     #: The workload is over, and what waits is worked off.
     is_draining: bool = False
+    #: Executors that are there, and those that were asked for; None where there are none.
+    executors: tuple[int, int] | None = None
 
 
 class Watch(Protocol):

@@ -50,6 +50,8 @@ def _arguments(operator: Operator) -> tuple[str, ...]:
             return ("batch" if len(operator.reads) == 1 else "inputs", "state")
         case "ingest":
             return ("spark",)
+        case "native":
+            return ("df",) if len(operator.reads) == 1 else operator.reads
         case "frame" | "egress":
             return ("df",)
 

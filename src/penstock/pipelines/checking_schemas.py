@@ -23,9 +23,9 @@ def check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> No
             hint = how_to_declare(str(operator.writes), operator.topics)
             raise InputError("writes", f"topic {operator.writes!r} is not declared", hint)
         inputs = {topic: known[topic] for topic in operator.reads if topic in known}
-        if operator.slicing is None:
+        if operator.slicing is None and operator.kind != "native":
             _check_inputs(operator, inputs)
-        else:
+        elif operator.slicing is not None:
             _check_slices(operator, operator.slicing, inputs, topics)
         _check_side_outputs(operator, known)
     except InputError as wrong:

@@ -13,7 +13,7 @@ from penstock.pipelines.stateful.slicing import Slicing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Kind = Literal["frame", "batch", "sliced", "ingest", "egress"]
+Kind = Literal["frame", "batch", "sliced", "native", "ingest", "egress"]
 OnError = Literal["stop", "dead-letter"]
 
 
@@ -64,7 +64,7 @@ class Operator:
     @property
     def scales(self) -> bool:
         """Whether the loop decides on its replicas; the others are as parallel as Spark has it."""
-        return self.kind in ("frame", "batch", "sliced")
+        return self.kind in ("frame", "batch", "sliced", "native")
 
     @property
     def fills(self) -> tuple[str, ...]:

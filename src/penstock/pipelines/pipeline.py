@@ -219,6 +219,32 @@ class Pipeline:
 
         return decorate
 
+    def native(
+        self,
+        reads: str | Sequence[str],
+        writes: str,
+        *,
+        min_replicas: int = 1,
+        max_replicas: int = 8,
+        replicas: int = 1,
+        queue_limit: int | None = None,
+    ) -> Decorator:
+        """Add a function over Spark frames with state of Spark's own: fn(df) -> df.
+
+        Aggregations, joins, sessions, `transformWithState`; of several topics it gets one frame
+        each, in their order. Rows come out in append mode, so what groups needs a watermark,
+        such as `df.withWatermark("_event", "5 seconds")`. A change of replicas stops this
+        operator for a moment, because Spark has to deal its state anew; a sliced operator does
+        not stop.
+        """
+        options = Options(
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            replicas=replicas,
+            queue_limit=queue_limit,
+        )
+        return self._adding("native", reads, writes, options)
+
     def _slicing(
         self,
         ready: Ready,

@@ -30,7 +30,7 @@ def try_rows(
     spark: "SparkSession | None" = None,
 ) -> list[Row]:
     """Run an operator on rows and return what comes out; see `Operator.try_rows`."""
-    if operator.kind not in ("frame", "batch"):
+    if operator.kind not in ("frame", "batch", "native"):
         problem = f"is an {operator.kind}: only operators that read and write topics can be tried"
         raise InputError(operator.name, problem, where=operator.where)
     try:

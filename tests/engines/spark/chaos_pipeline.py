@@ -1,11 +1,14 @@
 """A pipeline with everything that a kill could break: a chain, a split, a union, a side output.
 
-numbers -> scale -> scaled -> odd   -> odds --------------------+
-             |             -> burst -> parts -> label -> labelled -> gather -> everything
+numbers -> scale -> scaled -> odd     -> odds --------------------+
+             |             -> burst   -> parts -> label -> labelled -> gather -> everything
+             |             -> running -> sums       state in slices: sums so far, row by row
+             |             -> fifties -> windows    state of Spark's own: sums of fifty seconds
              +-> scale-errors
 """
 
 import time
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +16,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 
 from penstock.pipelines.pipeline import Pipeline
+from penstock.state.handle import State
+from penstock.topics.schema import EVENT
 
 MOST = 6
+BUCKETS = 37
 #: Seconds that a row takes: long enough for kills to come in the middle of a batch.
 ROW_S = 0.002
 ROWS = "id long, part int, value long, label string"
@@ -24,7 +30,7 @@ def chaos_pipeline() -> Pipeline:
     """Declare it; all topics let go what was read."""
     pipeline = Pipeline("chaos")
     pipeline.topic("numbers", "id long, text string")
-    pipeline.topic("scaled", "id long, value long")
+    pipeline.topic("scaled", "id long, value long, bucket long, at timestamp")
     pipeline.topic("odds", ROWS)
     pipeline.topic("parts", "id long, part int, value long")
     pipeline.topic("labelled", ROWS)
@@ -41,7 +47,13 @@ def chaos_pipeline() -> Pipeline:
             if number % 97 == 96:
                 raise ValueError(f"cannot scale {number}")
         time.sleep(batch.num_rows * ROW_S)
-        return {"id": batch["id"], "value": pc.add(pc.multiply(batch["id"], 7), 3)}
+        ids = batch["id"]
+        return {
+            "id": ids,
+            "value": pc.add(pc.multiply(ids, 7), 3),
+            "bucket": pa.array([number % BUCKETS for number in ids.to_pylist()]),
+            "at": pc.multiply(ids, 1_000_000).cast(pa.timestamp("us", "UTC")),
+        }
 
     @pipeline.batches("scaled", "odds", max_replicas=MOST, grouping="key:id")
     def odd(batch: pa.RecordBatch) -> dict[str, list[object]]:
@@ -63,6 +75,37 @@ def chaos_pipeline() -> Pipeline:
             "part": [part for _, part in rows],
             "value": [10 * row["value"] + part for row, part in rows],
         }
+
+    pipeline.topic("sums", "id long, bucket long, n long, total long")
+    state = {"key": "bucket", "state": "n long, total long", "slices": 16}
+
+    @pipeline.sliced("scaled", "sums", max_replicas=MOST, **state)
+    def running(batch: pa.RecordBatch, state: State) -> dict[str, Any]:
+        time.sleep(batch.num_rows * ROW_S)
+        rows = batch.select(["id", "value", "bucket"]).to_pylist()
+        before = state.get(batch.select(["bucket"])).to_pylist()
+        known = {
+            row["bucket"]: (one["n"] or 0, one["total"] or 0)
+            for row, one in zip(rows, before, strict=True)
+        }
+        sums = {"id": [], "bucket": [], "n": [], "total": []}
+        for row in rows:
+            n, total = known[row["bucket"]]
+            known[row["bucket"]] = now = (n + 1, total + row["value"])
+            for name, value in zip(sums, (row["id"], row["bucket"], *now), strict=True):
+                sums[name].append(value)
+        last = [(bucket, n, total) for bucket, (n, total) in known.items()]
+        columns = [pa.array(column) for column in zip(*last, strict=True)]
+        state.put(pa.RecordBatch.from_arrays(columns, names=["bucket", "n", "total"]))
+        return {**sums, EVENT: batch[EVENT]}
+
+    pipeline.topic("windows", "start timestamp, bucket long, n long, total long")
+
+    @pipeline.native("scaled", "windows", max_replicas=3)
+    def fifties(df: DataFrame) -> DataFrame:
+        each = df.withWatermark("at", "0 seconds").groupBy(F.window("at", "50 seconds"), "bucket")
+        sums = each.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+        return sums.select(F.col("window.start").alias("start"), "bucket", "n", "total")
 
     @pipeline.operator("parts", "labelled", max_replicas=MOST)
     def label(df: DataFrame) -> DataFrame:

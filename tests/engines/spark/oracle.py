@@ -13,7 +13,22 @@ EXPECTED = {
         SELECT 'numbers' AS topic, id AS "offset", 'ValueError: cannot scale ' || id AS error,
                '{"id": ' || id || ', "text": "n' || (id % 13) || '"}' AS row
         FROM ids WHERE id % 97 = 96""",
-    "scaled": "SELECT id, 7 * id + 3 AS value FROM ids WHERE id % 97 <> 96",
+    "scaled": """
+        SELECT id, 7 * id + 3 AS value, id % 37 AS bucket, to_timestamp(id) AS "at"
+        FROM ids WHERE id % 97 <> 96""",
+    # a key keeps its order, whatever batches and replicas there are
+    "sums": """
+        SELECT id, id % 37 AS bucket, count(*) OVER so_far AS n,
+               (sum(7 * id + 3) OVER so_far)::BIGINT AS total
+        FROM ids WHERE id % 97 <> 96 WINDOW so_far AS (PARTITION BY id % 37 ORDER BY id)""",
+    # windows come out when later rows have been seen: the last ones may be missing, none between
+    "windows": """
+        WITH truth AS (
+            SELECT to_timestamp(id // 50 * 50) AS start, id % 37 AS bucket, count(*) AS n,
+                   sum(7 * id + 3)::BIGINT AS total
+            FROM ids WHERE id % 97 <> 96 GROUP BY ALL)
+        FROM truth WHERE start <= (SELECT max(start) FROM found)
+                      OR epoch(start) + 50 <= (SELECT count(*) / 2 FROM ids)""",
     # 7 n + 3 is odd where n is even
     "odds": """
         SELECT id, -1 AS part, 7 * id + 3 AS value, 'odd' AS label
@@ -56,6 +71,7 @@ class Difference:
 def differences(found: Mapping[str, pa.Table], produced: int) -> list[Difference]:
     """Compare every topic as a multiset of rows with what so many numbers make of it."""
     with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
         database.execute(f"CREATE VIEW ids AS SELECT range AS id FROM range({produced})")
         each = [_difference(database, topic, found[topic]) for topic in EXPECTED]
     return [difference for difference in each if difference.lost or difference.doubled]

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -11,15 +12,17 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark import failures
 from penstock.engines.spark.duty import Pace, duty_of
+from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.following import Followed
 from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
 from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import is_between_batches, make_query, make_topics
+from penstock.engines.spark.queries import make_query, make_topics
 from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
-from penstock.engines.spark.starting import Starter
+from penstock.engines.spark.rescaling import Rescaler
+from penstock.engines.spark.starting import Starter, is_between_batches
 from penstock.errors import NotReadyError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -45,12 +48,16 @@ class SparkEngine:
         pace: Pace = Pace(),  # noqa: B008  (immutable)
         initial: Mapping[str, int] | None = None,
         begin_s: float = 0.0,
+        executors: Executors | None = None,
     ) -> None:
         self._spark, self.pipeline, self.places, self._pace = spark, pipeline, places, pace
         self._initial = initial or {}
+        #: None where there is one process for all replicas.
+        self.executors = executors
         self.topology = pipeline.check()
         self._followed: dict[str, Followed] = {}
         self._starter = Starter(places)
+        self._rescaler = Rescaler(spark, places, self._starter)
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
@@ -71,15 +78,20 @@ class SparkEngine:
             operator = self.pipeline.operators[name]
             failures.forget(self.places, name)
             duty = duty_of(self.pipeline, operator, self._pace)
-            give(self.places, name, Order(replicas=self._first_replicas(operator)))
-            start = make_query(self._spark, self.pipeline, operator, self.places, duty)
+            replicas = self._first_replicas(operator)
+            if operator.kind == "native":
+                replicas = self._rescaler.finish(name, replicas)
+            give(self.places, name, Order(replicas=replicas))
+            start = make_query(self._spark, self.pipeline, operator, self.places, duty, replicas)
             self._starter.add(name, start)
             if operator.scales:
-                self._followed[name] = self._follow(operator)
+                self._followed[name] = self._follow(operator, replicas)
         recover(self.pipeline, self.places)
         self._starter.start()
         self._wait_for_first_batches()
         self._began = self._looked = time.time()
+        if self.executors is not None:
+            self.executors.begin(self._began)
 
     def _wait_for_first_batches(self) -> None:
         """Spark begins a new query with a batch, empty or not; with it everything is there."""
@@ -94,6 +106,7 @@ class SparkEngine:
 
     def stop(self, patience_s: float = 60.0) -> None:
         """Hold every source, let running batches end, stop the queries."""
+        self._rescaler.close(patience_s)
         for name in self.pipeline.operators:
             self._give(name, hold=True)
         self._starter.close()
@@ -112,8 +125,17 @@ class SparkEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas change and slices move between two batches; nothing pauses."""
-        return Capabilities(moves_slices=bool(self._sliced))
+        """Replicas change and slices move between two batches; only Spark's own state pauses."""
+        return Capabilities(
+            moves_slices=bool(self._sliced),
+            has_executors=self.executors is not None,
+            pauses=frozenset(self._native),
+        )
+
+    @property
+    def _native(self) -> list[str]:
+        """Operators with state of Spark's own."""
+        return [name for name, op in self.pipeline.operators.items() if op.kind == "native"]
 
     @property
     def _sliced(self) -> dict[str, int]:
@@ -148,6 +170,9 @@ class SparkEngine:
             name: operator_snapshot(one.sighting(now, begin))
             for name, one in self._followed.items()
         }
+        for name in self._native:
+            rescale_s = self._rescaler.expected_s(name)
+            operators[name] = replace(operators[name], rescale_s=rescale_s)
         offered = {one.name: self._offered_rate(one, begin) for one in sources}
         return Snapshot(
             at=round(self.at, 3),
@@ -169,20 +194,27 @@ class SparkEngine:
         least = {name: each.min_replicas for name, each in options.items()}
         check_plan(plan, most, self.capabilities, least)
         moves = read_moves(plan.moves, self._sliced)
+        if self.executors is not None and plan.executors is not None:
+            self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
             one = self._followed[name]
             one.requested, one.batches_since = replicas, 0
             one.asked_at = time.time() if replicas != one.running else None
         for name, homes in moves.items():
             self._moves[name] = (homes, time.time_ns())
+        self._follow_replicas(time.time())  # bought before any source takes more
         for name in {**plan.replicas, **moves}:
-            self._give(name)
+            if name in self._native:
+                self._rescaler.ask(name, plan.replicas[name])
+            else:
+                self._give(name)
 
     def _give(self, name: str, *, hold: bool = False) -> None:
         """Say again what is asked of an operator; a wish that was heard is not heard again."""
         moves, wish = self._moves.get(name, ({}, 0))
-        order = Order(replicas=self._requested(name), hold=hold, moves=moves, wish=wish)
-        give(self.places, name, order)
+        # the state of a native operator is in as many parts as run, whatever is asked for
+        replicas = self._running(name) if name in self._native else self._requested(name)
+        give(self.places, name, Order(replicas=replicas, hold=hold, moves=moves, wish=wish))
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
@@ -196,10 +228,14 @@ class SparkEngine:
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         for one in ops.values():
             one.fresh = []
+        level = self.executors
         return Status(
             at=round(self.at, 3),
             requested=FrozenDict({name: one.requested for name, one in ops.items()}),
             running=FrozenDict({name: one.running for name, one in ops.items()}),
+            executors=level.alive if level else None,
+            executors_requested=level.requested if level else None,
+            executor_s=round(level.executor_s, 3) if level else None,
             latency=FrozenDict({path: seen for path, seen in told.items() if seen.count}),
             age_s=sum(ages) / len(ages) if ages else None,
             replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
@@ -260,14 +296,26 @@ class SparkEngine:
     def _look(self) -> None:
         now = time.time()
         passed_s, self._looked = now - self._looked, now
+        while self._rescaler.events:
+            self._events.append(self._in_run_time(self._rescaler.events.popleft()))
         for one in self._followed.values():
+            one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
             seen = one.look(now, self._pace.window_s, self.places)
             self._events += [self._in_run_time(event) for event in seen]
+        if self.executors is not None:
+            self._events += map(self._in_run_time, self.executors.look(now))
+            self._follow_replicas(now)
         if now < self._watched + WATCH_S:
             return
         self._watched = now
         self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
+
+    def _follow_replicas(self, now: float) -> None:
+        """Let the executors follow the sum of what was asked for."""
+        if self.executors is not None:
+            replicas = sum(map(self._requested, self.pipeline.operators))
+            self._events += map(self._in_run_time, self.executors.follow(replicas, now))
 
     def _next_batch(self, name: str) -> int:
         return self._followed[name].log.next if name in self._followed else 0
@@ -285,8 +333,7 @@ class SparkEngine:
             *(name for name, operator in operators.items() if operator.kind == "egress"),
         ]
 
-    def _follow(self, operator: Operator) -> Followed:
-        replicas = self._first_replicas(operator)
+    def _follow(self, operator: Operator, replicas: int) -> Followed:
         one = Followed(
             operator=operator,
             upstream=self.topology.upstream[operator.name],
@@ -302,6 +349,9 @@ class SparkEngine:
 
     def _first_replicas(self, operator: Operator) -> int:
         return self._initial.get(operator.name, operator.options.replicas)
+
+    def _running(self, name: str) -> int:
+        return self._followed[name].running
 
     def _requested(self, name: str) -> int:
         one = self._followed.get(name)

@@ -25,6 +25,8 @@ class Followed:
     #: Wall clock at which `requested` was asked for; None once it runs.
     asked_at: float | None = None
     batches_since: int = 0
+    #: Whether it has stopped for a change that is under way.
+    is_changing: bool = False
     position: dict[str, int] = field(default_factory=dict)
     records: deque[BatchRecord] = field(default_factory=deque)
     fresh: list[BatchRecord] = field(default_factory=list)
@@ -74,7 +76,7 @@ class Followed:
         waiting = float(self.offered - self.taken)
         self.queues.append((now, waiting))
         self.offers.append((now, self.offered))
-        if self.asked_at is not None and not waiting:
+        if self.asked_at is not None and not waiting and not self.is_changing:
             # with nothing to do there is no batch; the order stands for the next row
             events.append(self._runs(now))
         self._forget(now - window_s)
@@ -88,9 +90,11 @@ class Followed:
             return
 
     def _count(self, record: BatchRecord) -> list[Event]:
+        self.position.update(record.end)
+        if not record.tasks:  # state was dealt anew, and nothing else
+            return []
         self.records.append(record)
         self.fresh.append(record)
-        self.position.update(record.end)
         self.rows_in += record.rows_in
         events = []
         if record.dropped:

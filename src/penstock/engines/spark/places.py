@@ -46,6 +46,10 @@ class Places:
         """What an operator remembers."""
         return self.run / "state" / operator
 
+    def native(self, operator: str) -> Path:
+        """What is known about the repartitions of an operator with Spark's own state."""
+        return self.run / "native" / f"{operator}.json"
+
     def held(self, operator: str) -> Path:
         """Seconds during which back-pressure kept the operator from reading."""
         return self.run / "plans" / f"{operator}.held"

@@ -20,9 +20,10 @@ from pyspark.sql.types import (
 
 from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.repartition import native_settings, settings
 from penstock.engines.spark.shipping import Cargo, ship
 from penstock.engines.spark.sink import TopicTarget
-from penstock.engines.spark.source import STAMPS, TopicSource
+from penstock.engines.spark.source import STAMPS, TOPIC, TopicSource
 from penstock.errors import InputError
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.loading import shipped_modules
@@ -37,7 +38,10 @@ from penstock.topics.topic import Topic
 _BYTES, _NO_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _SMALL = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 #: Parts of a plan that keep state or move rows between tasks.
-_STATEFUL = ("Aggregate", "Deduplicate", "Join", "Repartition", "GlobalLimit", "Sort", "MapGroups")
+_STATEFUL = (
+    *("Aggregate", "Deduplicate", "Join", "MapGroups", "FlatMapGroups", "TransformWithState"),
+    *("Repartition", "GlobalLimit", "Sort"),
+)
 
 
 def make_topics(pipeline: Pipeline, places: Places) -> None:
@@ -53,11 +57,19 @@ def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> N
 
 
 def make_query(
-    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places, duty: Duty
+    spark: SparkSession,
+    pipeline: Pipeline,
+    operator: Operator,
+    places: Places,
+    duty: Duty,
+    partitions: int = 1,
 ) -> Callable[[], StreamingQuery]:
-    """Make an operator's query and the topics that it writes; return what starts it."""
+    """Make an operator's query and the topics that it writes; return what starts it.
+
+    State of Spark's own is cut into so many partitions at the very first start.
+    """
     duty.save(places)
-    is_small = False
+    wanted: dict[str, str] = {}
     if operator.kind == "egress":
         writer = operator.function(_read(spark, operator, places))
         if not isinstance(writer, DataStreamWriter):
@@ -65,20 +77,17 @@ def make_query(
             raise InputError(operator.name, problem, "return df.writeStream with its format set")
     else:
         frame, stamped = _rows(spark, pipeline, operator, places)
-        is_small = operator.kind in ("frame", "ingest") and _all_of_a_size(frame.schema)
+        if operator.kind in ("frame", "ingest", "native") and _all_of_a_size(frame.schema):
+            wanted[_BYTES] = _NO_LIMIT
+        if operator.kind == "native":
+            wanted |= native_settings(partitions)
         writer = _into_topic(pipeline, operator, places, frame, stamped)
     checkpoint = str(places.checkpoint(operator.name).resolve())
     writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
 
     def start() -> StreamingQuery:
-        usual = spark.conf.get(_BYTES)
-        assert usual is not None
-        if is_small:
-            spark.conf.set(_BYTES, _NO_LIMIT)
-        try:
-            return writer.start()  # a query keeps the settings that it is started with
-        finally:
-            spark.conf.set(_BYTES, usual)
+        with settings(spark, wanted):
+            return writer.start()
 
     return start
 
@@ -110,9 +119,15 @@ def _into_topic(
 
 
 def _read(
-    spark: SparkSession, operator: Operator, places: Places, stamps: bool = True
+    spark: SparkSession,
+    operator: Operator,
+    places: Places,
+    stamps: bool = True,
+    topic: str | None = None,
 ) -> DataFrame:
     options = {"run": str(places.run.resolve()), "operator": operator.name}
+    if topic is not None:
+        options[TOPIC] = topic
     if not stamps:
         options[STAMPS] = "no"
     spark.dataSource.register(TopicSource)  # anew for each query: see there
@@ -123,6 +138,9 @@ def _frame(spark: SparkSession, operator: Operator, places: Places) -> DataFrame
     """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
     if operator.kind == "ingest":
         return _check_frame(operator, operator.function(spark))
+    if operator.kind == "native":
+        inputs = [_read(spark, operator, places, topic=topic) for topic in operator.reads]
+        return _check_frame(operator, operator.function(*inputs))
     frame = _check_frame(operator, operator.function(_read(spark, operator, places)))
     if EVENT in frame.columns:
         return frame
@@ -139,12 +157,18 @@ def _check_frame(operator: Operator, frame: object) -> DataFrame:
         raise InputError(operator.name, problem, "transform the frame that the function is given")
     if operator.kind == "ingest":
         return frame
-    if found := _stateful_part(frame._jdf.queryExecution().analyzed()):
+    found = _stateful_part(frame._jdf.queryExecution().analyzed())
+    if operator.kind == "native":
+        if not found:
+            hint = "declare it with pipeline.operator, which changes its replicas without a stop"
+            raise InputError(operator.name, "has no state that Spark would keep", hint)
+        return frame
+    if found:
         raise InputError(
             operator.name,
             f"a frame operator works row by row, but this one has {found}",
-            "aggregations, joins of streams and orderings need state: leave them out, or give"
-            " the rows to Spark with an egress operator",
+            "aggregations, joins of streams and orderings need state: declare it with"
+            " pipeline.native, or use pipeline.sliced",
         )
     return frame
 
@@ -187,8 +211,3 @@ def _loose(schema: pa.Schema) -> pa.Schema:
 def _outputs(operator: Operator, places: Places) -> Mapping[str, pa.Schema]:
     """Schemas of everything that an operator writes, its own topic first."""
     return {name: Topic.open(places.topic(name)).schema for name in operator.fills}
-
-
-def is_between_batches(query: StreamingQuery) -> bool:
-    """Whether no task of the query runs now."""
-    return not query.isActive or not query.status["isTriggerActive"]

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -11,7 +12,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from penstock.engines.spark import local_cluster
+from penstock.engines.spark.masters import Master
 from penstock.engines.spark.preloading import ask_for
+from penstock.engines.spark.repartition import STORE
 from penstock.engines.spark.sink import TopicTarget
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
@@ -44,6 +48,7 @@ SETTINGS = {
     # batches are bounded by time already; smaller Arrow batches only cost more
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32768",
     "spark.sql.codegen.wholeStage": "true",
+    **STORE,
     "spark.driver.memory": "2g",
     "spark.cleaner.periodicGC.interval": "5min",
 }
@@ -55,27 +60,31 @@ def start_session(
     log: Path,
     lock: int | None = None,
     preload: Sequence[str] = (),
-    master: str | None = None,
+    master: Master | None = None,
+    executors: int = 1,
 ) -> SparkSession:
     """Start a JVM of our own; what it has to say goes to a file.
 
     It inherits the run's lock and so keeps it until it is gone, even if this process is
     killed. A task that fails is tried three times. Workers have the modules of `preload` from
-    the beginning.
+    the beginning. A cluster begins with so many executors; without one there are `slots`.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
     rmtree(scratch, ignore_errors=True)  # of a JVM that was killed
     scratch.mkdir()
     conf = SparkConf(loadDefaults=False)
-    conf.setMaster(master or f"local[{slots},3]").setAppName(name)
-    for key, value in SETTINGS.items():
+    master = master or Master(cores=slots)
+    conf.setMaster(master.url).setAppName(name)
+    own = {} if master.workers is None else local_cluster.settings(master, executors, scratch)
+    for key, value in {**SETTINGS, **own}.items():
         conf.set(key, value)
     conf.set(_SCRATCH, str(scratch))
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
     ask_for(preload)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    with log.with_suffix(".out").open("ab") as stream:
+    home = nullcontext() if master.workers is None else local_cluster.home_in(scratch / "home")
+    with home, log.with_suffix(".out").open("ab") as stream:
         # a signal to our group is for us; the JVM ends when we do
         wishes: dict[str, Any] = {"stdout": stream, "stderr": stream, "start_new_session": True}
         if lock is not None:

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.engines.spark import failures, framing, fused, slices, versions
+from penstock.engines.spark import failures, framing, fused, native, slices, versions
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, TaskInput, load_plan
@@ -83,6 +83,9 @@ class TopicSink(DataSourceStreamArrowWriter):
                 plan = load_plan(places.plan(self._operator))
                 mine = plan.tasks[_task_number() % len(plan.tasks)]
                 task = framing.write(cargo, mine, iterator, outputs)
+            elif cargo.operator.kind == "native":
+                stamp_us = native.stamp_us(places, self._operator, _batch_number())
+                task = framing.keep(cargo, stamp_us, iterator, outputs)
             else:
                 task = framing.take_in(cargo, iterator, outputs)
             return TaskMessage(task, outputs.events(), outputs.close())
@@ -132,10 +135,14 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
     for message in told:
         for topic, segment in message.segments.items():
             outputs.setdefault(topic, []).append(segment)
+    tasks = tuple(message.task for message in told)
     now = time.time()
     if cargo.operator.kind == "ingest":
-        began = min((message.task.began for message in told), default=now)
+        began = min((task.began for task in tasks), default=now)
         plan = BatchPlan(start={}, end={}, planned_at=began, tasks=())
+    elif cargo.operator.kind == "native":
+        plan = native.plan_of(places, name, batch)
+        tasks = native.shared(tasks, plan)
     else:
         plan = load_plan(places.plan(name))
         if len(plan.tasks) != len(told):
@@ -151,7 +158,7 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         end=plan.end,
         planned_at=plan.planned_at,
         committed_at=now,
-        tasks=tuple(message.task for message in told),
+        tasks=tasks,
         dropped=plan.dropped,
         events=merge(message.events for message in told),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
@@ -183,6 +190,13 @@ def _task(rows: Iterator[pa.RecordBatch]) -> TaskInput:
     task = pickle.loads(row)
     assert isinstance(task, TaskInput)
     return task
+
+
+def _batch_number() -> int:
+    context = TaskContext.get()
+    number = context.getLocalProperty("streaming.sql.batchId") if context else None
+    assert number is not None
+    return int(number)
 
 
 def _task_number() -> int:

@@ -33,6 +33,8 @@ from penstock.topics.topic import Topic
 FORMAT = "penstock-source"
 #: The option that leaves `_event` out for a function that does not look at it.
 STAMPS = "stamps"
+#: The option that names the one topic to read, for an operator that reads each by itself.
+TOPIC = "topic"
 #: The one column of a row that says what a task shall do.
 TASK = StructType([StructField("task", BinaryType())])
 
@@ -58,13 +60,14 @@ class TopicSource(DataSource):
         places, duty = _job(self.options)
         if duty.kind in ("batch", "sliced"):
             return TASK
-        rows = Topic.open(places.topic(duty.reads[0])).schema
+        rows = Topic.open(places.topic(self.options.get(TOPIC, duty.reads[0]))).schema
         is_plain = self.options.get(STAMPS) == "no"
         return from_arrow_schema(without_event(rows) if is_plain else rows, False)
 
     def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
         """Make the reader; Spark does so in the source's process and in each task."""
-        return TopicReader(self.options["run"], self.options["operator"], schema)
+        one = self.options.get(TOPIC)
+        return TopicReader(self.options["run"], self.options["operator"], schema, one)
 
 
 def _job(options: Mapping[str, str]) -> tuple[Places, Duty]:
@@ -82,15 +85,15 @@ class TaskPartition(InputPartition):
 class TopicReader(DataSourceStreamReader):
     """Decides what the next batch reads."""
 
-    def __init__(self, run: str, operator: str, schema: StructType) -> None:
-        self._run, self._operator, self._schema = run, operator, schema
+    def __init__(self, run: str, operator: str, schema: StructType, topic: str | None) -> None:
+        self._run, self._operator, self._schema, self._topic = run, operator, schema, topic
         self._mind: _Mind | None = None
 
     @property
     def _reader(self) -> "_Mind":
         # made where it is used: a task's copy of this object must not open topics and logs
         if self._mind is None:
-            self._mind = _Mind(Places(Path(self._run)), self._operator)
+            self._mind = _Mind(Places(Path(self._run)), self._operator, self._topic)
         return self._mind
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -135,9 +138,10 @@ class TopicReader(DataSourceStreamReader):
 class _Mind:
     """What the source's process remembers from one batch to the next."""
 
-    def __init__(self, places: Places, operator: str) -> None:
+    def __init__(self, places: Places, operator: str, topic: str | None = None) -> None:
         self.places, self.duty = places, Duty.load(places, operator)
-        self.topics = {name: Topic.open(places.topic(name)) for name in self.duty.reads}
+        reads = self.duty.reads if topic is None else (topic,)
+        self.topics = {name: Topic.open(places.topic(name)) for name in reads}
         self.log = BatchLog(places.batches(operator))
         self.speed = Speed()
         self.seen: dict[str, int] = {}
@@ -248,7 +252,8 @@ class _Mind:
             tasks=tasks,
             dropped=dropped(skips),
         )
-        save_plan(self.places.plan(duty.name), plan)
+        if duty.kind != "native":  # whose tasks at the sink are others than those of the source
+            save_plan(self.places.plan(duty.name), plan)
         self.planned = (start, end, plan)
         return plan
 

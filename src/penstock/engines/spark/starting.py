@@ -28,6 +28,8 @@ class Starter:
         self._tries: dict[str, tuple[int, int]] = {}
         #: By operator, as they were started last.
         self.queries: dict[str, StreamingQuery] = {}
+        #: Operators that were stopped and will be started again; nobody looks after them.
+        self._resting: set[str] = set()
         #: Operators that stopped for good, and why.
         self.failed: dict[str, str] = {}
 
@@ -45,7 +47,7 @@ class Starter:
     @property
     def beginning(self) -> int:
         """Queries whose sources are not there yet."""
-        return sum(map(_is_beginning, self.queries.values()))
+        return sum(map(is_beginning, self.queries.values()))
 
     @property
     def is_free(self) -> bool:
@@ -62,7 +64,7 @@ class Starter:
         return [
             event
             for name, query in list(self.queries.items())
-            if name not in self.failed and not query.isActive
+            if name not in self.failed and name not in self._resting and not query.isActive
             if (error := query.exception()) is not None
             if (event := self._care(name, error, next_batch(name))) is not None
         ]
@@ -84,6 +86,21 @@ class Starter:
         numbers = {"tries": tries, "error": str(error).splitlines()[0]}
         return Event(at=time.time(), kind="revived", operator=name, numbers=numbers)
 
+    def rest(self, operator: str) -> None:
+        """Stop a query that `wake` starts again."""
+        self._resting.add(operator)
+        self.queries[operator].stop()
+
+    def wake(self, operator: str) -> None:
+        """Start a query that rests, or is gone."""
+        if not self.queries[operator].isActive:
+            self.queries[operator] = self._starts[operator]()
+        self._resting.discard(operator)
+
+    def give_up(self, operator: str, why: str) -> None:
+        """A query that rests cannot be started any more."""
+        self.failed[operator] = why
+
     @property
     def is_over(self) -> bool:
         """Whether an operator has failed and none works any more."""
@@ -94,6 +111,11 @@ class Starter:
         self._starts.clear()
 
 
-def _is_beginning(query: StreamingQuery) -> bool:
+def is_between_batches(query: StreamingQuery) -> bool:
+    """Whether no task of the query runs now."""
+    return not query.isActive or not query.status["isTriggerActive"]
+
+
+def is_beginning(query: StreamingQuery) -> bool:
     """Whether the process of its source is not there yet."""
     return query.isActive and str(query.status["message"]).startswith("Initializing")

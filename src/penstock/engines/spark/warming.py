@@ -11,10 +11,12 @@ from pathlib import Path
 from shutil import rmtree
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 #: Workers that cannot all be there after this long are not waited for.
 PATIENCE_S = 60.0
+#: Seconds in which as many tasks as an executor has room for have all begun.
+STAY_S = 1.0
 
 
 def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
@@ -39,6 +41,18 @@ def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
     numbers = spark.range(0, replicas, 1, replicas).mapInArrow(_pass_on, "id long")
     numbers.mapInArrow(wait_for_all, "id long").collect()
     rmtree(meeting)
+
+
+def warm_up(names: DataFrame) -> None:
+    """Start the workers of a replica for each row, one task a row; not for one without a name."""
+
+    def stay(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            # for so long nobody else gets this worker
+            time.sleep(STAY_S if any(batch.column(0).to_pylist()) else 0)
+            yield batch
+
+    names.mapInArrow(_pass_on, names.schema).mapInArrow(stay, names.schema).collect()
 
 
 def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

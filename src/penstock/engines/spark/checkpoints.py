@@ -1,0 +1,54 @@
+"""Spark's checkpoint of a query, as far as others may know it: batches, offsets, partitions.
+
+Spark writes the offsets of a batch before it runs, and its commit afterwards.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedBatch:
+    """A batch as Spark's log of offsets has it."""
+
+    number: int
+    #: Into how many parts the state is cut.
+    partitions: int
+    #: By topic: the end of what it reads.
+    ends: Mapping[str, int] = field(default_factory=dict)
+    planned_at: float = 0.0
+    is_committed: bool = False
+
+
+def last_batch(checkpoint: Path) -> PlannedBatch | None:
+    """Return the newest batch that was planned; None if there is none."""
+    numbers = [int(path.name) for path in checkpoint.glob("offsets/*") if path.name.isdigit()]
+    return planned_batch(checkpoint, max(numbers)) if numbers else None
+
+
+def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
+    """Return a batch by its number; None if there is no such."""
+    path = checkpoint / "offsets" / str(number)
+    try:
+        _, metadata, *offsets = path.read_text(encoding="utf-8").splitlines()
+        planned_at = path.stat().st_mtime
+    except FileNotFoundError:
+        return None
+    return PlannedBatch(
+        number=number,
+        partitions=int(json.loads(metadata)["conf"][PARTITIONS]),
+        ends={topic: end for line in offsets for topic, end in _ends(line)},
+        planned_at=planned_at,
+        is_committed=(checkpoint / "commits" / str(number)).exists(),
+    )
+
+
+def _ends(line: str) -> Iterator[tuple[str, int]]:
+    """A source that had nothing yet is a dash."""
+    offset: Any = json.loads(line) if line != "-" else None
+    yield from offset["at"].items() if offset else ()
