@@ -3,8 +3,8 @@
 numbers -> scale -> scaled -> odd     -> odds --------------------+
              |             -> burst   -> parts -> label -> labelled -> gather -> everything
              |             -> running -> sums       state in slices: sums so far, row by row
-             |             -> fifties -> windows    state of Spark's own: sums of fifty seconds
              +-> scale-errors
+        -> fifties -> windows    state of Spark's own: sums of fifty seconds
 """
 
 import time
@@ -30,7 +30,7 @@ def chaos_pipeline() -> Pipeline:
     """Declare it; all topics let go what was read."""
     pipeline = Pipeline("chaos")
     pipeline.topic("numbers", "id long, text string")
-    pipeline.topic("scaled", "id long, value long, bucket long, at timestamp")
+    pipeline.topic("scaled", "id long, value long, bucket long")
     pipeline.topic("odds", ROWS)
     pipeline.topic("parts", "id long, part int, value long")
     pipeline.topic("labelled", ROWS)
@@ -52,7 +52,6 @@ def chaos_pipeline() -> Pipeline:
             "id": ids,
             "value": pc.add(pc.multiply(ids, 7), 3),
             "bucket": pa.array([number % BUCKETS for number in ids.to_pylist()]),
-            "at": pc.multiply(ids, 1_000_000).cast(pa.timestamp("us", "UTC")),
         }
 
     @pipeline.batches("scaled", "odds", max_replicas=MOST, grouping="key:id")
@@ -101,10 +100,13 @@ def chaos_pipeline() -> Pipeline:
 
     pipeline.topic("windows", "start timestamp, bucket long, n long, total long")
 
-    @pipeline.native("scaled", "windows", max_replicas=3)
+    # of the numbers as they come: rows in the order of slices would be late here and there
+    @pipeline.native("numbers", "windows", max_replicas=3)
     def fifties(df: DataFrame) -> DataFrame:
-        each = df.withWatermark("at", "0 seconds").groupBy(F.window("at", "50 seconds"), "bucket")
-        sums = each.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+        timed = df.withColumn("at", F.timestamp_seconds("id")).withWatermark("at", "0 seconds")
+        bucket = (F.col("id") % BUCKETS).alias("bucket")
+        each = timed.groupBy(F.window("at", "50 seconds"), bucket)
+        sums = each.agg(F.count("*").alias("n"), F.sum("id").alias("total"))
         return sums.select(F.col("window.start").alias("start"), "bucket", "n", "total")
 
     @pipeline.operator("parts", "labelled", max_replicas=MOST)

@@ -14,21 +14,18 @@ EXPECTED = {
                '{"id": ' || id || ', "text": "n' || (id % 13) || '"}' AS row
         FROM ids WHERE id % 97 = 96""",
     "scaled": """
-        SELECT id, 7 * id + 3 AS value, id % 37 AS bucket, to_timestamp(id) AS "at"
+        SELECT id, 7 * id + 3 AS value, id % 37 AS bucket
         FROM ids WHERE id % 97 <> 96""",
     # a key keeps its order, whatever batches and replicas there are
     "sums": """
         SELECT id, id % 37 AS bucket, count(*) OVER so_far AS n,
                (sum(7 * id + 3) OVER so_far)::BIGINT AS total
         FROM ids WHERE id % 97 <> 96 WINDOW so_far AS (PARTITION BY id % 37 ORDER BY id)""",
-    # windows come out when later rows have been seen: the last ones may be missing, none between
+    # what the batches before the last one have seen has closed the windows
     "windows": """
-        WITH truth AS (
-            SELECT to_timestamp(id // 50 * 50) AS start, id % 37 AS bucket, count(*) AS n,
-                   sum(7 * id + 3)::BIGINT AS total
-            FROM ids WHERE id % 97 <> 96 GROUP BY ALL)
-        FROM truth WHERE start <= (SELECT max(start) FROM found)
-                      OR epoch(start) + 50 <= (SELECT count(*) / 2 FROM ids)""",
+        SELECT to_timestamp(id // 50 * 50) AS start, id % 37 AS bucket, count(*) AS n,
+               sum(id)::BIGINT AS total
+        FROM ids WHERE id // 50 * 50 + 50 < (SELECT id FROM last_batch) GROUP BY ALL""",
     # 7 n + 3 is odd where n is even
     "odds": """
         SELECT id, -1 AS part, 7 * id + 3 AS value, 'odd' AS label
@@ -68,11 +65,15 @@ class Difference:
         )
 
 
-def differences(found: Mapping[str, pa.Table], produced: int) -> list[Difference]:
-    """Compare every topic as a multiset of rows with what so many numbers make of it."""
+def differences(found: Mapping[str, pa.Table], produced: int, last_batch: int) -> list[Difference]:
+    """Compare every topic as a multiset of rows with what so many numbers make of it.
+
+    The last batch of the windows began with the number `last_batch`.
+    """
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         database.execute(f"CREATE VIEW ids AS SELECT range AS id FROM range({produced})")
+        database.execute(f"CREATE VIEW last_batch AS SELECT {last_batch} AS id")
         each = [_difference(database, topic, found[topic]) for topic in EXPECTED]
     return [difference for difference in each if difference.lost or difference.doubled]
 
