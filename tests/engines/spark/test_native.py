@@ -1,7 +1,11 @@
 """Operators with Spark's own state on real Spark, repartitioned on the way, against DuckDB."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from tests.engines.spark.conftest import Started, until
 from tests.engines.spark.native_rows import clicks_and_views, give, wrong
 from tests.engines.spark.test_operators import drained, rows
@@ -88,3 +92,59 @@ def test_state_is_for_native_operators_and_they_are_for_state(
     with pytest.raises(InputError, match="has no state that Spark would keep"):
         started.engine(pipeline, places=places)
     started.engines.clear()
+
+
+def test_what_spark_refuses_is_told_to_its_author(started: Started, places: Places) -> None:
+    pipeline = Pipeline("none")
+    pipeline.topic("clicks", "id long", external=True)
+
+    @pipeline.native("clicks", "counts")
+    def count(df: DataFrame) -> DataFrame:
+        return df.groupBy("id").count()
+
+    with pytest.raises(InputError, match=r"count: .*watermark"):
+        started.engine(pipeline, places=places)
+
+
+class Sum(StatefulProcessor):
+    """Adds up the ids of each user, and tells the sum after every batch."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._sum = handle.getValueState("sum", "total long")
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803, ARG002
+    ) -> Iterator[Row]:
+        before = self._sum.get()[0] if self._sum.exists() else 0
+        total = before + sum(row.id for row in rows)
+        self._sum.update((total,))
+        yield Row(user=key[0], total=total)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def test_a_processor_of_ones_own_keeps_its_state(started: Started, places: Places) -> None:
+    pipeline = Pipeline("own")
+    pipeline.topic("clicks", "id long, user long, at timestamp", external=True)
+    pipeline.topic("views", "id long, seen timestamp", external=True)
+    pipeline.topic("sums", "user long, total long")
+
+    @pipeline.native("clicks", "sums", max_replicas=4)
+    def add(df: DataFrame) -> DataFrame:
+        return df.groupBy("user").transformWithState(
+            Sum(), "user long, total long", "Update", "None"
+        )
+
+    give(places, pipeline, 0, 300)
+    engine = started.engine(pipeline, places=places)
+    until(engine, drained(engine))
+    change(engine, add=3)
+    give(places, pipeline, 300, 600)
+    until(engine, drained(engine))
+    last = dict(zip(rows(places, "sums", "user"), rows(places, "sums", "total"), strict=True))
+    assert last == {user: sum(i for i in range(600) if i * i % 17 == user) for user in last}
+    assert len(last) == 9

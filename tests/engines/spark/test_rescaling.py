@@ -181,6 +181,14 @@ def test_a_batch_that_does_not_end_is_told_and_goes_on(
     assert look_up(stage.places, "count").hold is False
 
 
+def test_an_operator_that_has_failed_is_left_alone(stage: Stage) -> None:
+    stage.queries["count"].stop()
+    stage.failed["count"] = "its function raised"
+    events = stage.change(3)
+    assert "has come to its end" in events[-1].numbers["error"]
+    assert (stage.parts, stage.starts) == (2, 0)
+
+
 def test_a_new_run_begins_with_what_it_is_told(tmp_path: Path) -> None:
     assert Rescaler(None, Places(tmp_path), None).finish("count", first=4) == 4  # type: ignore[arg-type]
 

@@ -86,8 +86,13 @@ def make_query(
     writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
 
     def start() -> StreamingQuery:
-        with settings(spark, wanted):
-            return writer.start()
+        try:
+            with settings(spark, wanted):
+                return writer.start()
+        except AnalysisException as wrong:
+            hint = "rows come out in append mode: what groups needs df.withWatermark(...)"
+            problem = str(wrong).splitlines()[0]
+            raise InputError(operator.name, problem, hint, operator.where) from None
 
     return start
 

@@ -65,6 +65,7 @@ class Rescaler:
         self._wanted: dict[str, int] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
+        self._is_closing = False
         #: By the wall clock, oldest first; whoever reads them takes them away.
         self.events: deque[Event] = deque()
 
@@ -99,6 +100,7 @@ class Rescaler:
     def close(self, patience_s: float) -> None:
         """Begin nothing more, and let what is under way come to its end."""
         with self._lock:
+            self._is_closing = True
             self._wanted.clear()
             threads = list(self._threads.values())
         deadline = time.monotonic() + patience_s
@@ -139,6 +141,8 @@ class Rescaler:
                 now = self._repartition(name, wanted).partitions
         except Exception as error:
             refused = error
+        if name in self._starter.failed:
+            raise refused or RescaleError(f"{name} has stopped")
         if Memory.load(self._places, name).target is not None:
             self._starter.give_up(name, f"{_in_words(refused)}\nhint: a new start tries it again")
             return
@@ -171,6 +175,8 @@ class Rescaler:
             idle = query.isActive and not is_beginning(query) and is_between_batches(query)
             if idle and self._last(name).is_committed:
                 return
+            if self._is_closing or name in self._starter.failed:
+                raise RescaleError(f"{name} has come to its end")
             time.sleep(0.01)
         raise RescaleError(f"the batch of {name} did not end within {PATIENCE_S:g} s")
 
