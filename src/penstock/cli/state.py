@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.cli.verbs import add_verb
 from penstock.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -45,16 +46,8 @@ def _add_verb(
     summary: str,
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
-    verb = verbs.add_parser(
-        name,
-        help=summary,
-        description=f"{summary.capitalize()}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    verb = add_verb(verbs, name, summary, EXAMPLES, run)
     verb.add_argument("run_directory", metavar="RUN", type=Path, help="the directory of a run")
-    verb.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(run=run)
     return verb
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from penstock.cli.verbs import add_verb
 from penstock.errors import InputError
 
 EXAMPLES = """\
@@ -45,18 +46,10 @@ def _add_verb(
     summary: str,
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
-    verb = verbs.add_parser(
-        name,
-        help=summary,
-        description=f"{summary.capitalize()}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    verb = add_verb(verbs, name, summary, EXAMPLES, run)
     verb.add_argument(
         "directory", metavar="DIR", type=Path, help="a topic, a folder of them, a run"
     )
-    verb.add_argument("--json", action="store_true", help="print JSON")
-    verb.set_defaults(run=run)
     return verb
 
 

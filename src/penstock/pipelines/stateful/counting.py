@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.pipelines.stateful.columns import Names, column_of, names_of, output_of, time_of
+from penstock.pipelines.stateful.columns import Names, names_of, output_of
 from penstock.pipelines.stateful.groups import columns_of, group_rows, take
 from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.totals import plus, total, total_fields
 from penstock.state.handle import State
-from penstock.topics.schema import EVENT, with_event
+from penstock.topics.schema import EVENT
 
 
 def counts(by: Names, *, sums: Names = (), time: str = EVENT) -> "Counts":
@@ -36,10 +36,8 @@ class Counts(Ready):
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
-        schema = with_event(inputs[self._only(tuple(inputs))])
-        time_of(schema, self.time)
+        schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
-        key = [column_of(schema, name, "by") for name in self.by]
         return Shape(state=totals, output=output_of([*key, *totals]))
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.pipelines.stateful.columns import Names, column_of, micros_of, names_of, time_of
+from penstock.pipelines.stateful.columns import Names, micros_of, names_of
 from penstock.pipelines.stateful.groups import (
     Columns,
     Groups,
@@ -25,7 +25,7 @@ from penstock.pipelines.stateful.ready import Ready, Shape
 from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
 from penstock.state.handle import State
 from penstock.state.layout import FOUND
-from penstock.topics.schema import EVENT, with_event, without_event
+from penstock.topics.schema import EVENT, without_event
 
 _STRETCH, _AT = pa.field("_stretch", pa.int64()), pa.field("_at", pa.int64())
 #: Longer than any two times are apart.
@@ -55,10 +55,7 @@ class Distinct(Ready):
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
-        schema = with_event(inputs[self._only(tuple(inputs))])
-        time_of(schema, self.time)
-        for name in self.by:
-            column_of(schema, name, "by")
+        schema, _ = self._rows_and_key(inputs)
         return Shape(state_key=[_STRETCH], state=[_AT], output=without_event(schema))
 
     @property

@@ -18,7 +18,6 @@ from penstock.pipelines.stateful.columns import (
     micros_of,
     names_of,
     output_of,
-    time_of,
 )
 from penstock.pipelines.stateful.groups import (
     Columns,
@@ -35,7 +34,7 @@ from penstock.pipelines.stateful.windowing import END, START
 from penstock.state.handle import State
 from penstock.state.layout import FOUND, TIMER
 from penstock.topics.ddl import TIMESTAMP, type_text
-from penstock.topics.schema import EVENT, with_event
+from penstock.topics.schema import EVENT
 
 _RANK = pa.field("rank", pa.int64())
 
@@ -77,9 +76,7 @@ class Top(Ready):
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
-        schema = with_event(inputs[self._only(tuple(inputs))])
-        time_of(schema, self.time)
-        key = [column_of(schema, name, "by") for name in self.by]
+        schema, key = self._rows_and_key(inputs)
         kind = column_of(schema, self.of, "of").type
         if self.of in self.by:
             raise InputError(

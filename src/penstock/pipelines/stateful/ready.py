@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import InputError
+from penstock.pipelines.stateful.columns import column_of, time_of
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.state.handle import State
-from penstock.topics.schema import EVENT, schema_text
+from penstock.topics.schema import EVENT, schema_text, with_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,12 @@ class Ready(ABC):
     @property
     def _name(self) -> str:
         return type(self).__name__.lower()
+
+    def _rows_and_key(self, inputs: Mapping[str, pa.Schema]) -> tuple[pa.Schema, list[pa.Field]]:
+        """Return the columns of the one input, and those of its key."""
+        schema = with_event(inputs[self._only(tuple(inputs))])
+        time_of(schema, self.time)
+        return schema, [column_of(schema, name, "by") for name in self.by]
 
     def _only(self, inputs: Sequence[str]) -> str:
         if len(inputs) != 1:

@@ -16,11 +16,9 @@ import pyarrow as pa
 from penstock.pipelines.stateful import numbered
 from penstock.pipelines.stateful.columns import (
     Names,
-    column_of,
     micros_of,
     names_of,
     output_of,
-    time_of,
 )
 from penstock.pipelines.stateful.groups import (
     Columns,
@@ -39,7 +37,7 @@ from penstock.pipelines.stateful.windowing import END, START
 from penstock.state.handle import State
 from penstock.state.layout import FOUND
 from penstock.topics.ddl import TIMESTAMP
-from penstock.topics.schema import EVENT, with_event
+from penstock.topics.schema import EVENT
 
 _OWNER = pa.field("_owner", pa.int64())
 _LAST, _TOLD = pa.field("_last", pa.int64()), pa.field("_told", pa.bool_())
@@ -76,9 +74,7 @@ class Sessions(Ready):
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
-        schema = with_event(inputs[self._only(tuple(inputs))])
-        time_of(schema, self.time)
-        key = [column_of(schema, name, "by") for name in self.by]
+        schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
         return Shape(
             state_key=[numbered.NUMBER],

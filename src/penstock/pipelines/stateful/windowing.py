@@ -15,11 +15,9 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.stateful.columns import (
     Names,
-    column_of,
     micros_of,
     names_of,
     output_of,
-    time_of,
 )
 from penstock.pipelines.stateful.groups import Columns, Numbers, columns_of, group_rows, take
 from penstock.pipelines.stateful.ready import Ready, Shape
@@ -28,7 +26,7 @@ from penstock.pipelines.stateful.watermark import split_late, times_of
 from penstock.state.handle import State
 from penstock.state.layout import TIMER
 from penstock.topics.ddl import TIMESTAMP
-from penstock.topics.schema import EVENT, with_event
+from penstock.topics.schema import EVENT
 
 START, END = pa.field("start", TIMESTAMP), pa.field("end", TIMESTAMP)
 
@@ -77,9 +75,7 @@ class Windows(Ready):
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
-        schema = with_event(inputs[self._only(tuple(inputs))])
-        time_of(schema, self.time)
-        key = [column_of(schema, name, "by") for name in self.by]
+        schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
         return Shape(
             state_key=[START],
