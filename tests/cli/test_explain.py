@@ -58,7 +58,7 @@ def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Cap
     assert (
         "why not at the other ticks:\n"
         "  source  mapper  sink\n"
-        "      40      40    40  the loop slept through its cool-down\n"
+        "      40      40    40  a cool-down, or the end: the policy was not asked\n"
         "       2       2     4  bottleneck-elsewhere: another operator is what holds back\n"
     ) in tell(capsys, run)
 
@@ -91,7 +91,7 @@ def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
 ) -> None:
     text = tell(capsys, run, "--at", "90")
     assert text.startswith(
-        "at 90 s nothing was decided: the loop slept through its cool-down\n\n"
+        "at 90 s nothing was decided: a cool-down, or the end: the policy was not asked\n\n"
         "the last decision before that, at 15 s, dhalion\n"
     )
 

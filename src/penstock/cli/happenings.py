@@ -13,7 +13,7 @@ from penstock.core.reasons import Reason
 from penstock.engines.port import Event
 
 _SENTENCES = {str(why): why.sentence for why in Why}
-_ASLEEP = "the loop slept through its cool-down"
+_ASLEEP = "a cool-down, or the end: the policy was not asked"
 
 
 def because(target: Target) -> str:
