@@ -137,6 +137,12 @@ def test_a_run_that_was_not_simulated_is_told(real_run: str, capsys: Capture) ->
     )
 
 
+DEALT = {
+    **{"replicas": 3, "before": 2, "state_rows": 100_000, "pause_s": 2.5},
+    **{"hold_s": 0.1, "wait_s": 0.1, "stop_s": 0.1, "repartition_s": 1.2, "restart_s": 1.0},
+}
+
+
 def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
     def answer(now: Snapshot) -> object:
         if now.at == 45:
@@ -150,6 +156,8 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
     )
     engine.events = [
         Event(at=7.25, kind="failed", operator="read", numbers={"error": "ValueError: no number"}),
+        Event(at=9.0, kind="step", operator="sum", numbers={"step": "hold", "seconds": 0.1}),
+        Event(at=12.0, kind="rescaled", operator="sum", numbers=DEALT),
         Event(at=15.5, kind="held", operator="read"),
     ]
     schedule, decider = Schedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
@@ -163,6 +171,8 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         "made: 3 changes in 9 ticks, 2.5 min\n\n"
         "before the first change\n"
         "  0:00:07.25  read failed: ValueError: no number\n"
+        "  0:00:12  sum: 100,000 rows of state went to 3 replicas, stopped for 2.5 s"
+        " (wait 0.1, repartition 1.2, restart 1)\n"
         "  0:00:15.5  read is held: what comes after it has too much to do\n\n"
         "at 15 s (0:00:15)\n"
         "  work  1 -> 4  bottleneck: this operator holds the others back\n"

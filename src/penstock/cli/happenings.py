@@ -89,8 +89,14 @@ def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
 def _sentence(event: Event) -> str:
     numbers = event.numbers
     match event.kind:
-        case "running" | "dropped":
+        case "running" | "dropped" | "step":
             return ""
+        case "rescaled":
+            steps = ("wait", "repartition", "restart")
+            parts = ", ".join(f"{step} {pretty(numbers[f'{step}_s'])}" for step in steps)
+            rows = f"{pretty(numbers['state_rows'])} rows of state"
+            stop = f"stopped for {pretty(numbers['pause_s'])} s ({parts})"
+            return f"{event.operator}: {rows} went to {numbers['replicas']} replicas, {stop}"
         case "resumed":
             return f"the pipeline goes on, {pretty(numbers['after_s'])} s after the decision"
         case "restart":
