@@ -1,9 +1,12 @@
 """Figures of the stream that were published, or measured with the reference's own classes."""
 
+from collections.abc import Iterator
+
+import duckdb
 import numpy as np
 import pytest
 
-from penstock.pipelines.nexmark.order import AUCTIONS, BIDS, PERSONS
+from penstock.pipelines.nexmark.order import AUCTIONS, BIDS, KINDS, PERSONS
 from penstock.pipelines.nexmark.setting import BASE_MS, Setting
 from penstock.pipelines.nexmark.splitmix import Ints
 from penstock.pipelines.nexmark.stream import rows
@@ -30,6 +33,47 @@ def test_bids_on_every_123rd_auction() -> None:
     bids = numbers(Setting(), 100_000)
     matching = bids["price"][bids["auction"] % 123 == 0]
     assert (len(matching), matching.sum()) == (394, 2_934_195_312)
+
+
+QUERIES = {
+    "3": (
+        "select p.name from auctions a join persons p on a.seller = p.id"
+        " where a.category = 10 and p.state in ('OR', 'ID', 'CA')",
+        548,
+    ),
+    "5": (
+        "with slid as (select auction, unnest(generate_series("
+        "epoch_ms(dateTime) // 2000 - 4, epoch_ms(dateTime) // 2000)) s from bids),"
+        " counted as (select auction, s, count(*) num from slid group by all)"
+        " select * from counted where num = (select max(num) from counted c where c.s = counted.s)",
+        9,
+    ),
+    "8": (
+        "select distinct p.id, p.name, epoch_ms(p.dateTime) // 10000 from persons p join auctions a"
+        " on p.id = a.seller and epoch_ms(p.dateTime) // 10000 = epoch_ms(a.dateTime) // 10000",
+        972,
+    ),
+    "8, pairs": (
+        "select p.id from persons p join auctions a"
+        " on p.id = a.seller and epoch_ms(p.dateTime) // 10000 = epoch_ms(a.dateTime) // 10000",
+        5774,
+    ),
+    "11, one session a bidder": ("select distinct bidder from bids", 1930),
+}
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The first 100,000 events."""
+    with duckdb.connect() as database:
+        for name, kind in KINDS.items():
+            database.register(name, rows(kind, *kind.rows_within(0, 100_000), Setting()))
+        yield database
+
+
+@pytest.mark.parametrize(("query", "expected"), QUERIES.values(), ids=QUERIES)
+def test_rows_of_queries(query: str, expected: int, database: duckdb.DuckDBPyConnection) -> None:
+    assert len(database.sql(query).fetchall()) == expected
 
 
 def test_bids_without_their_auction_or_bidder(bids: dict[str, Ints]) -> None:

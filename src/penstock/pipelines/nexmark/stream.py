@@ -58,7 +58,8 @@ def making(kind: Kind, setting: Setting, columns: Sequence[str] | None = None) -
     """Return the function that makes the rows of a topic, as `Pipeline.produces` wants it.
 
     The number of a record is its row. When it is due decides on `_event` only: its own time,
-    `dateTime`, follows from its number, so that a run and its repetition have the same rows.
+    `dateTime`, follows from its number, so that a run and its repetition have the same rows. If
+    the topic follows a workload, `Following(load * (ROUND / kind.share))` keeps both together.
     """
 
     def make(first: int, due: pa.Array) -> pa.Table:
