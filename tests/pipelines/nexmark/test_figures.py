@@ -65,7 +65,7 @@ QUERIES = {
 @pytest.fixture(scope="module")
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
     """The first 100,000 events."""
-    with duckdb.connect() as database:
+    with duckdb.connect(config={"threads": 1}) as database:
         for name, kind in KINDS.items():
             database.register(name, rows(kind, *kind.rows_within(0, 100_000), Setting()))
         yield database
@@ -73,7 +73,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES.values(), ids=QUERIES)
 def test_rows_of_queries(query: str, expected: int, database: duckdb.DuckDBPyConnection) -> None:
-    assert len(database.sql(query).fetchall()) == expected
+    assert len(database.execute(query).fetchall()) == expected
 
 
 def test_bids_without_their_auction_or_bidder(bids: dict[str, Ints]) -> None:
