@@ -22,8 +22,11 @@ class Bar:
         what: str,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        resumes: bool = True,
     ) -> None:
         self._what, self._stream, self._clock = what, stream or sys.stderr, clock
+        self._resumes = resumes
         self._began_s = clock()
         self._tenths = 0
         #: What was told last.
@@ -33,11 +36,11 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the line; somebody who interrupts it is told that nothing is lost."""
+        """End the line; somebody who interrupts what can go on is told that nothing is lost."""
         new = self.last.total - self.last.kept
         if self._stream.isatty() and new:
             print(file=self._stream)
-        if kind is KeyboardInterrupt:
+        if kind is KeyboardInterrupt and self._resumes:
             print("stopped; the same command goes on with what is left", file=self._stream)
 
     def show(self, progress: Progress) -> None:
