@@ -44,8 +44,8 @@ format: setup    ## mend what ruff can mend
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: setup     ## every benchmark, side by side on this machine -> docs/benchmarks.md
-	@$(BIN)/python scripts/bench.py docs/benchmarks.md
+bench: setup     ## every benchmark (or ONLY="state nexmark"), side by side -> docs/benchmarks.md
+	@$(BIN)/python scripts/bench.py docs/benchmarks.md $(ONLY)
 
 chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; 20 minutes
 	@$(BIN)/python -m tests.engines.spark.chaos --kills 100 $(if $(SEED),--seed $(SEED))

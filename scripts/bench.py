@@ -1,10 +1,14 @@
-"""Run every benchmark and keep what it prints: python scripts/bench.py docs/benchmarks.md"""
+"""Run benchmarks and keep what they print: python scripts/bench.py docs/benchmarks.md [NAME ...]
+
+With names only those are run, and the sections of the others stay as they are.
+"""
 
 import ast
 import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HEAD = """# Benchmarks
@@ -14,11 +18,15 @@ noisy, and a ratio suffers less from that than seconds do.
 """
 
 
-def main(target: Path) -> int:
+def main(target: Path, names: Sequence[str]) -> int:
     """Write one section a benchmark; the exit code is that of the worst."""
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
-    sections, worst = [f"{HEAD}This run: {machine}.\n"], 0
+    sections, worst = [f"{HEAD}Last run: {machine}.\n"], 0
+    kept = _sections(target) if names else {}
     for script in sorted(Path("benchmarks").glob("*.py")):
+        if names and script.stem not in names:
+            sections += [kept[str(script)]] if str(script) in kept else []
+            continue
         print(f"running {script}", file=sys.stderr)
         done = subprocess.run(
             [sys.executable, script], stdout=subprocess.PIPE, text=True, check=False
@@ -34,5 +42,11 @@ def main(target: Path) -> int:
     return worst
 
 
+def _sections(target: Path) -> dict[str, str]:
+    """The sections that are there, by the script that made each."""
+    _, *parts = target.read_text(encoding="utf-8").split("\n## `")
+    return {part.partition("`")[0]: f"## `{part.rstrip()}\n" for part in parts}
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

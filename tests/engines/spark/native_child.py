@@ -1,8 +1,9 @@
 """A driver that dies in a step of a repartition, as a kill would have it.
 
-    python -m tests.engines.spark.native_child RUN [--die-in STEP] [--after-s S]
+    python -m tests.engines.spark.native_child RUN [--die-in STEP] [--after-s S] [--last FIRST END]
 
-Without a step to die in, it lets everything be processed and leaves with 0.
+Without a step to die in, it lets everything be processed, then some last clicks, which close the
+windows before them, and leaves with 0.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.engines.spark.drive import locked
-from tests.engines.spark.native_rows import MOST, clicks_and_views
+from tests.engines.spark.native_rows import MOST, clicks_and_views, give
 
 from penstock.engines.port import Plan
 from penstock.engines.spark.duty import Pace
@@ -48,12 +49,18 @@ def die_in(wanted: str, after_s: float) -> None:
     Rescaler._step = step  # type: ignore[method-assign]
 
 
+def _work_off(engine: SparkEngine) -> None:
+    while not engine.is_drained:
+        engine.advance(0.25)
+
+
 def main() -> int:
     """Run, and die or finish."""
     parser = argparse.ArgumentParser()
     parser.add_argument("run", type=Path)
     parser.add_argument("--die-in", choices=STEPS)
     parser.add_argument("--after-s", type=float, default=0.0)
+    parser.add_argument("--last", type=int, nargs=2)
     args = parser.parse_args()
     places = Places(args.run)
     lock = locked(args.run / "lock")
@@ -67,8 +74,9 @@ def main() -> int:
         engine.apply(Plan(replicas={name: k % MOST + 1 for name, k in now.items()}))
         time.sleep(PATIENCE_S)
         return 1
-    while not engine.is_drained:
-        engine.advance(0.25)
+    _work_off(engine)
+    give(places, engine.pipeline, *args.last)
+    _work_off(engine)
     engine.stop()
     end_session(spark)
     return 0

@@ -55,12 +55,18 @@ def give(places: Places, pipeline: Pipeline, first: int, end: int) -> None:
             writer.append(rows.cast(schema))
 
 
-def wrong(places: Places, count: int) -> list[str]:
-    """Compare what came of so many clicks with the truth; the last windows may be open."""
+def wrong(places: Places, count: int, before: int = 1) -> list[str]:
+    """Compare what came of so many clicks with the truth; the last windows may be open.
+
+    Those are closed that ended before the watermark of the first `before` clicks, if the rest
+    came in later batches.
+    """
     problems = []
+    watermark = BEGIN + timedelta(seconds=0.5 * (before - 1) - 1)
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         database.register("clicks", click_rows(0, count))
+        database.register("watermark", pa.table({"closed": [watermark]}))
         for name in ("minutes", "pairs"):
             topic = Topic.open(places.topic(name))
             batches = topic.read(topic.first, topic.end)
@@ -70,7 +76,8 @@ def wrong(places: Places, count: int) -> list[str]:
                 SELECT time_bucket(INTERVAL 60 seconds, "at") AS start, "user",
                        count(*) AS n, sum(id)::BIGINT AS total
                 FROM clicks GROUP BY ALL)
-            FROM truth WHERE start <= (SELECT max(start) FROM minutes)"""
+            FROM truth WHERE start <= (SELECT max(start) FROM minutes)
+                          OR start + INTERVAL 60 seconds <= (SELECT closed FROM watermark)"""
         checks = {
             "minutes": (minutes, 'SELECT start, "user", n, total FROM minutes'),
             "pairs": ('SELECT id, "user" FROM clicks', 'SELECT id, "user" FROM pairs'),

@@ -33,9 +33,8 @@ def kill_in(places: Places, *deaths: tuple[str, float]) -> None:
         code = drive(places, "--die-in", step, "--after-s", str(after_s))
         assert code == -signal.SIGKILL, step
     count = len(deaths) * ROWS
-    give(places, pipeline, count, count + ROWS)
-    assert drive(places) == 0
-    assert wrong(places, count + ROWS) == []
+    assert drive(places, "--last", str(count), str(count + ROWS)) == 0
+    assert wrong(places, count + ROWS, before=count) == []
     for name in pipeline.operators:
         last = last_batch(places.checkpoint(name))
         assert last is not None and last.is_committed
