@@ -1,7 +1,8 @@
 """Queries of the Nexmark benchmark as pipelines, in the thesis' variant and in the reference's.
 
 Each module has `build`, which declares the pipeline: sources that read events, the query's own
-operators, and a sink that fills the topic `out`. Beside it stands `TRUTHS`, what must come out.
+operators, and a sink that fills the topic `out`. In the thesis' variant operators are named as in
+the simulated pipeline, so that both can be compared. Beside it stands `TRUTHS`, what must come out.
 """
 
 from collections.abc import Mapping

@@ -34,7 +34,7 @@ def begin(query: str, variant: Variant, summary: str) -> Pipeline:
     """Begin a pipeline."""
     if variant not in (known := get_args(Variant)):
         raise InputError("variant", f"unknown variant {variant!r}", nearest(variant, known))
-    return Pipeline(f"nexmark-{query}", objective_s=5, summary=summary)
+    return Pipeline(query, objective_s=5, summary=summary)
 
 
 def sources(
@@ -47,7 +47,8 @@ def sources(
     """Feed the kinds of events that a query needs, each into a topic, in their proportion.
 
     A source reads whole events and hands on those columns that the query needs, in the topic
-    `read_from(kind)`. Without a setting it is that of the variant: the thesis has nothing hot.
+    `read_from(kind)`. It is called `source`, or by its kind if there are several. Without a
+    setting it is that of the variant: the thesis has nothing hot.
     """
     chosen = setting or Setting(hot=variant == "reference")
     together = sum(kind.share for kind in columns)
@@ -58,7 +59,7 @@ def sources(
         pipeline.produces(kind.name, arrivals="deterministic", share=share)(make)
         pipeline.topic(read_from(kind), wanted)
         pipeline.batches(reads=kind.name, writes=read_from(kind))(
-            _picking(f"{kind.name}-source", wanted, change)
+            _picking("source" if len(columns) == 1 else kind.name, wanted, change)
         )
 
 

@@ -51,7 +51,7 @@ def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeli
     pipeline.topic(RESULTS, euros)
 
     @pipeline.batches(reads=read_from(BIDS), writes=RESULTS)
-    def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def mapper(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Change the price."""
         place = batch.schema.get_field_index("price")
         changed = _single if variant == "thesis" else _exact

@@ -35,7 +35,7 @@ _TRUTH = Truth(
         count(*) as n
     from numbered group by bidder, session having max(t) + 10000000 < $closed
     """,
-    closed_by="sessions",
+    closed_by="window",
 )
 TRUTHS: dict[Variant, Truth] = {"thesis": _TRUTH, "reference": _TRUTH}
 
@@ -47,8 +47,6 @@ def build(
     pipeline = begin("q11", variant, "bids of bidders, by session")
     sources(pipeline, variant, setting, {BIDS: "bidder long, dateTime timestamp"})
     together = sessions(by="bidder", gap_s=GAP_S, time="dateTime", touching=True)
-    pipeline.sliced(reads=read_from(BIDS), writes=RESULTS, name="sessions", delay_s=delay_s)(
-        together
-    )
+    pipeline.sliced(reads=read_from(BIDS), writes=RESULTS, name="window", delay_s=delay_s)(together)
     sink(pipeline, "bidder long, start timestamp, end timestamp, n long")
     return pipeline

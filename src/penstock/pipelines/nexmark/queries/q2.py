@@ -41,7 +41,7 @@ def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeli
     multiples = MULTIPLES[variant]
 
     @pipeline.batches(reads=read_from(BIDS), writes=RESULTS)
-    def choose(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Let those bids by that are wanted."""
         auction = batch["auction"].to_numpy()
         wanted = np.any([auction % number == 0 for number in multiples], axis=0)

@@ -33,11 +33,11 @@ _SQL = """
     select p.name, p.city, p.state, a.id
     from auctions a join persons p on a.seller = p.id
     where p.state in ('OR', 'ID', 'CA')
-        and abs(epoch_us(a."dateTime") - epoch_us(p."dateTime")) <= {wait} * 1000000
+        and abs(epoch_us(a."dateTime") - epoch_us(p."dateTime")) <= {wait}
 """
 TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(sql=_SQL.format(wait=300)),
-    "reference": Truth(sql=_SQL.format(wait=600) + "and a.category = 10"),
+    "thesis": Truth(sql=_SQL.format(wait=300_000_000)),
+    "reference": Truth(sql=_SQL.format(wait=600_000_000) + "and a.category = 10"),
 }
 
 
@@ -50,7 +50,7 @@ def build(
     pipeline.topic("persons-chosen", PEOPLE)
 
     @pipeline.batches(reads=read_from(PERSONS), writes="persons-chosen")
-    def choose_persons(batch: pa.RecordBatch) -> pa.RecordBatch:
+    def filter(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Let those by who live in one of the states."""
         return batch.filter(pc.is_in(batch["state"], value_set=pa.array(STATES)))
 
@@ -60,7 +60,7 @@ def build(
         pipeline.topic(offers, OFFERS)
 
         @pipeline.batches(reads=read_from(AUCTIONS), writes=offers)
-        def choose_auctions(batch: pa.RecordBatch) -> pa.RecordBatch:
+        def category(batch: pa.RecordBatch) -> pa.RecordBatch:
             """Let those by that are of the category."""
             return batch.filter(pc.equal(batch["category"], CATEGORY))
 

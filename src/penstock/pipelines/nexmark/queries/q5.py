@@ -33,7 +33,7 @@ _COUNTED = """
     from counted where "end" <= $closed
 """
 TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(sql=_COUNTED.format(size=300_000_000, every=60_000_000), closed_by="count"),
+    "thesis": Truth(sql=_COUNTED.format(size=300_000_000, every=60_000_000), closed_by="window"),
     "reference": Truth(
         sql=_COUNTED.format(size=10_000_000, every=2_000_000)
         + "qualify n = max(n) over (partition by start)",
@@ -51,7 +51,7 @@ def build(
     size_s, every_s = WINDOWS_S[variant]
     counted = RESULTS if variant == "thesis" else "counts"
     count = windows(by="auction", size_s=size_s, every_s=every_s, time="dateTime")
-    pipeline.sliced(reads=read_from(BIDS), writes=counted, name="count", delay_s=delay_s)(count)
+    pipeline.sliced(reads=read_from(BIDS), writes=counted, name="window", delay_s=delay_s)(count)
     if variant == "reference":
         pipeline.topic(RESULTS, COLUMNS)
         # several windows may be closed at once, and replicas tell of them side by side
