@@ -140,24 +140,37 @@ def test_query_3_forgets_those_who_wait_too_long() -> None:
     assert found.kept["join"] < 0.75 * (len(found.topics["persons-chosen"]) + 2 * 1200)
 
 
-def counts_of(start_s: int, counts: dict[int, int]) -> list[dict[str, Any]]:
-    start = BASE + timedelta(seconds=start_s)
-    window = {"start": start, "end": start + timedelta(seconds=10)}
+def counts_of(
+    end_s: int, counts: dict[int, int], complete_s: int | None = None
+) -> list[dict[str, Any]]:
+    end = BASE + timedelta(seconds=end_s)
+    complete = None if complete_s is None else BASE + timedelta(seconds=complete_s)
+    window = {"start": end - timedelta(seconds=10), "end": end, "complete": complete}
     return [{"auction": auction, "n": n} | window for auction, n in counts.items()]
 
 
-def test_query_5_tells_of_all_that_are_equal() -> None:
+def test_query_5_tells_of_all_that_are_equal_when_a_window_is_complete() -> None:
     operator = QUERIES["q5"].build("reference").operators["largest"]
-    first, more = counts_of(0, {1: 3, 2: 5, 3: 5}), counts_of(0, {4: 4, 5: 5})
+    batches = [
+        [*counts_of(10, {1: 3, 2: 5, 3: 5}), *counts_of(14, {1: 3})],
+        counts_of(10, {4: 4, 5: 5}),
+        counts_of(16, {1: 2}, complete_s=14),
+        counts_of(18, {1: 2}, complete_s=14),
+    ]
     tried = try_batches(
         operator.function,
-        [first, more, counts_of(4, {1: 3}), []],
+        batches,
         schema_text(operator.input_schema),
         schema_text(operator.output_schema),
         operator.slicing,
     )
-    assert [row["auction"] for row in tried.rows] == [2, 3, 5]
-    assert tried.state.num_rows == 2  # of the window that is open: a row, and how many there are
+    assert [table["auction"].to_pylist() for table in tried.outputs[:3]] == [[], [], []]
+    told = {(row["end"] - BASE).seconds: set() for row in tried.rows}
+    for row in tried.rows:
+        told[(row["end"] - BASE).seconds].add((row["auction"], row["n"]))
+    assert told == {10: {(2, 5), (3, 5), (5, 5)}, 14: {(1, 3)}}
+    assert tried.late == ([], [], [], [])
+    assert tried.state.num_rows == 4  # of each open window a row, and how many there are
 
 
 def test_query_8_tells_of_a_person_once_and_forgets_windows() -> None:

@@ -1,4 +1,8 @@
-"""The largest counts of each window, all of them if several are equal."""
+"""The largest counts of each window, all of them if several are equal.
+
+A window is closed when the watermark reaches its end. That is the watermark of what is complete,
+see `announcing`, so none of its counts is ever late.
+"""
 
 from typing import Any
 

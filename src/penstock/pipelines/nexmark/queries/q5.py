@@ -1,6 +1,7 @@
 """Query 5: how many bids auctions get in sliding windows; in the reference, which get the most."""
 
 from penstock.pipelines.nexmark.order import BIDS
+from penstock.pipelines.nexmark.queries.announcing import COMPLETE, announcing
 from penstock.pipelines.nexmark.queries.largest import STATE, STATE_KEY, largest
 from penstock.pipelines.nexmark.queries.parts import (
     DELAY_S,
@@ -14,6 +15,7 @@ from penstock.pipelines.nexmark.queries.parts import (
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful.ready import Ready
 from penstock.pipelines.stateful.windowing import windows
 
 #: Size of a window and how often one begins, in seconds.
@@ -50,19 +52,19 @@ def build(
     sources(pipeline, variant, setting, {BIDS: "auction long, dateTime timestamp"})
     size_s, every_s = WINDOWS_S[variant]
     counted = RESULTS if variant == "thesis" else "counts"
-    count = windows(by="auction", size_s=size_s, every_s=every_s, time="dateTime")
+    count: Ready = windows(by="auction", size_s=size_s, every_s=every_s, time="dateTime")
+    if variant == "reference":
+        count = announcing(count)
     pipeline.sliced(reads=read_from(BIDS), writes=counted, name="window", delay_s=delay_s)(count)
     if variant == "reference":
         pipeline.topic(RESULTS, COLUMNS)
-        # several windows may be closed at once, and replicas tell of them side by side
         pipeline.sliced(
             reads=counted,
             writes=RESULTS,
             key="start",
             state=STATE,
             state_key=STATE_KEY,
-            time="end",
-            delay_s=delay_s,
+            time=COMPLETE.name,
         )(largest)
     sink(pipeline, COLUMNS)
     return pipeline
