@@ -33,7 +33,10 @@ CASES = [(query, variant) for query in QUERIES for variant in ("thesis", "refere
 WITH_STATE = ("q3", "q5", "q8", "q11")
 BASE = datetime(2015, 7, 15, tzinfo=UTC)
 #: Rows of a batch, and whether an empty one comes last.
-CUTS = [pytest.param(433, True, id="small batches"), pytest.param(1009, False, id="large batches")]
+CUTS = [
+    pytest.param(577, True, id="small batches", marks=pytest.mark.slow),
+    pytest.param(1009, False, id="large batches"),
+]
 
 every_case = pytest.mark.parametrize(("query", "variant"), CASES)
 
@@ -129,15 +132,25 @@ def test_events_may_be_behind(query: str, variant: Variant) -> None:
     assert not any(found.late.values())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "variant"), [case for case in CASES if case[0] in WITH_STATE])
+def test_what_is_closed_is_forgotten(query: str, variant: Variant) -> None:
+    found, _ = ran(query, variant, 1009, last=True)
+    setting = setting_of(query, variant)
+    never = QUERIES[query].build(variant, setting, delay_s=1e6)
+    all_of_it = run(never, events(setting), 1009, last=True)
+    for operator, kept in found.kept.items():
+        if operator != "largest":  # which never gets anything if nothing is ever closed
+            assert kept < 0.75 * all_of_it.kept[operator]
+
+
 # --- what the single ones are about
 
 
 def test_query_3_forgets_those_who_wait_too_long() -> None:
-    found, true = ran("q3", "thesis", 433, last=True)
+    _, true = ran("q3", "thesis", 433, last=True)
     for_ever = QUERIES["q3"].TRUTHS["thesis"].sql.replace("<= 300000000", ">= 0")
     assert len(true) < 0.9 * len(true_rows(Truth(sql=for_ever), events(setting_of("q3", "thesis"))))
-    # 2,000 seconds went by, and state reaches back for two bounds and two waits
-    assert found.kept["join"] < 0.75 * (len(found.topics["persons-chosen"]) + 2 * 1200)
 
 
 def counts_of(
@@ -171,6 +184,17 @@ def test_query_5_tells_of_all_that_are_equal_when_a_window_is_complete() -> None
     assert told == {10: {(2, 5), (3, 5), (5, 5)}, 14: {(1, 3)}}
     assert tried.late == ([], [], [], [])
     assert tried.state.num_rows == 4  # of each open window a row, and how many there are
+
+
+def test_query_5_may_close_many_windows_at_once() -> None:
+    setting = setting_of("q5", "reference")
+    pipeline = QUERIES["q5"].build("reference", setting)
+    # windows of twelve seconds and more are told together, and read in many pieces
+    found = run(pipeline, events(setting), 5003, last=True, other={"largest": 97})
+    truth = QUERIES["q5"].TRUTHS["reference"]
+    true = true_rows(truth, events(setting), found.closed["largest"])
+    assert counted(found.topics["out"]) == counted(true)
+    assert len(true) > 10 and not any(found.late.values())
 
 
 def test_query_8_tells_of_a_person_once_and_forgets_windows() -> None:

@@ -14,6 +14,7 @@ from penstock.pipelines.nexmark.queries.parts import (
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -46,7 +47,8 @@ TRUTHS: dict[Variant, Truth] = {
 def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q1", variant, "bids in euros")
-    sources(pipeline, variant, setting, {BIDS: COLUMNS[variant].format("long")})
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {BIDS: COLUMNS[variant].format("long")})
     euros = COLUMNS[variant].format(PRICE[variant])
     pipeline.topic(RESULTS, euros)
 

@@ -14,6 +14,7 @@ from penstock.pipelines.nexmark.queries.parts import (
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -45,7 +46,8 @@ def build(
 ) -> Pipeline:
     """Declare the pipeline; the variants differ in whether some bidders are hot."""
     pipeline = begin("q11", variant, "bids of bidders, by session")
-    sources(pipeline, variant, setting, {BIDS: "bidder long, dateTime timestamp"})
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {BIDS: "bidder long, dateTime timestamp"}, delay_s)
     together = sessions(by="bidder", gap_s=GAP_S, time="dateTime", touching=True)
     pipeline.sliced(reads=read_from(BIDS), writes=RESULTS, name="window", delay_s=delay_s)(together)
     sink(pipeline, "bidder long, start timestamp, end timestamp, n long")

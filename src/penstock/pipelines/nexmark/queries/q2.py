@@ -12,6 +12,7 @@ from penstock.pipelines.nexmark.queries.parts import (
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -36,7 +37,8 @@ TRUTHS: dict[Variant, Truth] = {
 def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q2", variant, "bids on certain auctions")
-    sources(pipeline, variant, setting, {BIDS: COLUMNS})
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {BIDS: COLUMNS})
     pipeline.topic(RESULTS, COLUMNS)
     multiples = MULTIPLES[variant]
 

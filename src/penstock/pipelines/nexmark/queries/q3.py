@@ -14,9 +14,11 @@ from penstock.pipelines.nexmark.queries.parts import (
     Truth,
     Variant,
     begin,
+    chunk_rows,
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -46,10 +48,12 @@ def build(
 ) -> Pipeline:
     """Declare the pipeline; only the reference chooses auctions, too."""
     pipeline = begin("q3", variant, "who sells in certain states")
-    sources(pipeline, variant, setting, {PERSONS: PEOPLE, AUCTIONS: OFFERS})
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {PERSONS: PEOPLE, AUCTIONS: OFFERS}, delay_s)
     pipeline.topic("persons-chosen", PEOPLE)
+    few = chunk_rows(PERSONS, setting, delay_s)
 
-    @pipeline.batches(reads=read_from(PERSONS), writes="persons-chosen")
+    @pipeline.batches(reads=read_from(PERSONS), writes="persons-chosen", chunk_rows=few)
     def filter(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Let those by who live in one of the states."""
         return batch.filter(pc.is_in(batch["state"], value_set=pa.array(STATES)))
@@ -58,8 +62,9 @@ def build(
     if variant == "reference":
         offers = "auctions-chosen"
         pipeline.topic(offers, OFFERS)
+        few = chunk_rows(AUCTIONS, setting, delay_s)
 
-        @pipeline.batches(reads=read_from(AUCTIONS), writes=offers)
+        @pipeline.batches(reads=read_from(AUCTIONS), writes=offers, chunk_rows=few)
         def category(batch: pa.RecordBatch) -> pa.RecordBatch:
             """Let those by that are of the category."""
             return batch.filter(pc.equal(batch["category"], CATEGORY))

@@ -12,6 +12,7 @@ from penstock.pipelines.nexmark.queries.parts import (
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -49,7 +50,8 @@ def build(
 ) -> Pipeline:
     """Declare the pipeline; the thesis counts only."""
     pipeline = begin("q5", variant, "bids on auctions in sliding windows")
-    sources(pipeline, variant, setting, {BIDS: "auction long, dateTime timestamp"})
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {BIDS: "auction long, dateTime timestamp"}, delay_s)
     size_s, every_s = WINDOWS_S[variant]
     counted = RESULTS if variant == "thesis" else "counts"
     count: Ready = windows(by="auction", size_s=size_s, every_s=every_s, time="dateTime")

@@ -17,6 +17,7 @@ from penstock.pipelines.nexmark.queries.parts import (
     read_from,
     sink,
     sources,
+    usual,
 )
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.pipeline import Pipeline
@@ -49,7 +50,8 @@ def build(
 ) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q8", variant, "new persons who sell at once")
-    sources(pipeline, variant, setting, {PERSONS: PEOPLE, AUCTIONS: OFFERS}, _with_start)
+    setting = setting or usual(variant)
+    sources(pipeline, setting, {PERSONS: PEOPLE, AUCTIONS: OFFERS}, delay_s, _with_start)
     people, offers = read_from(PERSONS), read_from(AUCTIONS)
     if variant == "thesis":
         # two in the same window are never further apart than it is long
