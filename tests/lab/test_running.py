@@ -181,6 +181,21 @@ def test_producers_go_on_where_the_topic_ends(places: Places) -> None:
     assert ids(places) == list(range(60))
 
 
+def test_topics_get_their_shares_of_the_workload(places: Places) -> None:
+    pipeline = made()
+    Topic.create(places.topic("c"), parse_schema("id long"))
+
+    @pipeline.produces("c", arrivals="deterministic", share=0.25)
+    def fewer(first_id: int, due: pa.Array) -> pa.Table:
+        return pa.table({"id": range(first_id, first_id + len(due))})
+
+    feeding = Feeding(pipeline, places, Workload.of_steps([100.0], 0.4), seed=1)
+    feeding.start()
+    until_done(feeding)
+    assert feeding.error is None
+    assert (ids(places), ids(places, "c")) == (list(range(40)), list(range(10)))
+
+
 def test_a_producer_that_fails_is_done_and_says_why(places: Places) -> None:
     pipeline = made()
     pipeline.feeds.clear()

@@ -109,6 +109,13 @@ def test_static_peak_knows_the_peak(mine: str) -> None:
     assert params.peak_rate == {"copy": 3 * 4}  # levels of 2 and 4
 
 
+def test_the_peak_of_a_topic_is_its_share(mine: str) -> None:
+    path = Path(mine)
+    path.write_text(path.read_text().replace('produces("a")', 'produces("a", share=0.25)'))
+    params: Any = prepare(SparkSpec(pipeline=mine, policy="static-peak", minutes=20)).params
+    assert params.peak_rate == {"copy": 1.0}
+
+
 def test_numbers_of_a_pipeline_are_arguments_of_its_function(mine: str) -> None:
     prepared = prepare(SparkSpec(pipeline=mine, numbers={"share": "0.25", "most": "9"}))
     assert prepared.objective_s == 0.25

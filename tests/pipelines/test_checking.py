@@ -106,6 +106,13 @@ def unknown_arrivals() -> Pipeline:
     return pipeline
 
 
+def too_large_a_share() -> Pipeline:
+    pipeline = out(source())
+    pipeline.topic("prices", "id long")
+    pipeline.produces("prices", share=3)(orders)
+    return pipeline
+
+
 @pytest.mark.parametrize(
     ("make", "field", "problem", "hint"),
     [
@@ -123,6 +130,7 @@ def unknown_arrivals() -> Pipeline:
         (undeclared_source, "topics.prices", "not declared", 'pipeline.topic("prices"'),
         (source_that_yields, "topics.prices", "yields", "return"),
         (unknown_arrivals, "topics.prices.arrivals", "'poison'", "'poisson'"),
+        (too_large_a_share, "topics.prices.share", "at most 1, got 3", "add up to 1"),
     ],
 )
 def test_mistakes_are_named(

@@ -91,6 +91,7 @@ Edit = Callable[[dict[str, Any]], Any]
         (lambda d: d["operators"].pop("ids"), "operator 'ids' was removed"),
         (lambda d: d["produces"]["orders"].update(code="x"), "'orders': its function changed"),
         (lambda d: d["produces"]["orders"].update(arrivals="bursty"), "arrivals is 'bursty'"),
+        (lambda d: d["produces"]["orders"].update(share=0.5), "share is 0.5, was 1.0"),
         (lambda d: d["produces"].pop("orders"), "rows of topic 'orders' was removed"),
         (lambda d: d.update(objective_s=3), "objective_s is 3, was None"),
     ],

@@ -108,6 +108,7 @@ def test_the_function_that_produces_stays_a_function() -> None:
     assert pipeline.produces("orders", arrivals="bursty")(orders) is orders
     assert pipeline.feeds["orders"].make is orders
     assert pipeline.feeds["orders"].arrivals == "bursty"
+    assert pipeline.feeds["orders"].share == 1
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ examples:
   penstock nexmark generate --events 200000 --kind auctions --hot off --out auctions.parquet
   penstock nexmark generate --events 200000 --kind bids --rate 1000 --out slow.parquet
   penstock nexmark generate --events 200000 --workload "cosine * 0.01" --out wave.parquet
+  penstock nexmark verify --query q8 --events 200000 --rescale
 
 Of fifty events one is a person, three are auctions and 46 are bids; --events counts them all.
 With --kind the file holds the rows of that kind; without it, one row for each event, as the
@@ -48,6 +49,32 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--rate", type=float, metavar="R", help="events per second of event time (10,000)")
     add("--workload", metavar="W", help="event times follow a workload, see penstock workload")
     add("--out", required=True, metavar="FILE.parquet", help="the file, written whole or not")
+    about = "run a query on Spark and compare every row with DuckDB; exit code 1 if one differs"
+    add = add_verb(verbs, "verify", about, EXAMPLES, run_verify).add_argument
+    add("--query", required=True, metavar="Q", help="q1, q2, q3, q5, q8 or q11")
+    add("--events", type=int, required=True, metavar="N", help="so many events, of all kinds")
+    add("--variant", choices=("thesis", "reference"), default="thesis", help="(%(default)s)")
+    add("--rate", type=float, metavar="R", help="events per second of event time")
+    add("--rescale", action="store_true", help="change every operator's replicas on the way")
+
+
+def run_verify(args: argparse.Namespace) -> int:
+    """Run the query, compare, and show what differs."""
+    from penstock.cli import verifying  # noqa: PLC0415  (Spark, which others need not wait for)
+    from penstock.lab.verifying import VerifySpec  # noqa: PLC0415
+
+    spec = VerifySpec(
+        query=args.query,
+        events=args.events,
+        variant=args.variant,
+        rate=args.rate,
+        rescale=args.rescale,
+    )
+    with Bar("verify", resumes=False) as bar:
+        seen = verifying.run(spec, bar.show)
+    page = verifying.as_page(spec, seen)
+    print(json.dumps(verifying.as_json(spec, seen), indent=2) if args.json else page)
+    return 0 if verifying.is_enough(spec, seen) else 1
 
 
 def run_generate(args: argparse.Namespace) -> int:

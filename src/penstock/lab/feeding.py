@@ -26,6 +26,7 @@ class _One:
     """One producer."""
 
     feed: Feed
+    load: Workload
     seed: int
     thread: threading.Thread | None = None
     error: BaseException | None = None
@@ -34,12 +35,15 @@ class _One:
 class Feeding:
     """Fills the topics of a pipeline as a workload asks for it, from where they are.
 
-    All topics get the same workload; arrivals at each are drawn from a seed of its own.
+    Each topic gets its share of the workload; arrivals are drawn from a seed of its own.
     """
 
     def __init__(self, pipeline: Pipeline, places: Places, load: Workload, seed: int) -> None:
         self._places, self._load = places, load
-        self._feeds = [_One(feed, seed + i) for i, feed in enumerate(pipeline.feeds.values())]
+        self._feeds = [
+            _One(feed, load * feed.share, seed + i)
+            for i, feed in enumerate(pipeline.feeds.values())
+        ]
         self._stop = threading.Event()
         self._began_at = 0.0
         #: The second of the workload at which it begins.
@@ -80,7 +84,7 @@ class Feeding:
         return next((one.error for one in self._feeds if one.error is not None), None)
 
     def _second_of(self, one: _One) -> float:
-        schedule = schedule_of(self._load, one.feed.arrivals, one.seed)
+        schedule = schedule_of(one.load, one.feed.arrivals, one.seed)
         held = self._topic(one).end
         schedule.skip(held)
         return min(schedule.next_s(), self._load.duration_s) if held else 0.0
@@ -90,7 +94,7 @@ class Feeding:
             topic = self._topic(one)  # one of its own: they are not for several threads
             rows = fitted(one.feed.make, without_event(topic.schema))
             with TopicWriter(topic, WRITER) as writer:
-                Producer(writer, rows, self._load, arrivals=one.feed.arrivals, seed=one.seed).run(
+                Producer(writer, rows, one.load, arrivals=one.feed.arrivals, seed=one.seed).run(
                     stop=self._stop
                 )
         except BaseException as error:

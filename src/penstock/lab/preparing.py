@@ -217,8 +217,15 @@ def _default_params(
     if policy == "queueing" and objective_s is not None:
         return {"r_max": MEAN_SHARE * objective_s}
     if policy == "static-peak" and load is not None:
-        fed = [op.name for op in pipeline.operators.values() if set(op.reads) & set(pipeline.feeds)]
-        return {"peak_rate": dict.fromkeys(fed, load.peak_rate)}
+        shares = {
+            op.name: sum(
+                pipeline.feeds[topic].share for topic in op.reads if topic in pipeline.feeds
+            )
+            for op in pipeline.operators.values()
+        }
+        return {
+            "peak_rate": {name: share * load.peak_rate for name, share in shares.items() if share}
+        }
     return {}
 
 

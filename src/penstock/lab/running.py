@@ -205,7 +205,8 @@ class _Run:
     def _result(self, engine: SparkEngine, ending: Ending) -> dict[str, Any]:
         prepared = self._prepared
         pipeline, load = prepared.pipeline, prepared.load
-        peak_rate = load.peak_rate * len(pipeline.feeds) if load is not None else None
+        shares = sum(feed.share for feed in pipeline.feeds.values())
+        peak_rate = load.peak_rate * shares if load is not None else None
         figures = self._outcome.result(peak_rate)
         told = prepared.guards
         pauses = [s for s in (told.cooldown_s, told.cooldown_up_s, told.cooldown_down_s) if s]

@@ -89,6 +89,10 @@ def _check_feeds(pipeline: "Pipeline") -> None:
         if feed.arrivals not in (known := get_args(ArrivalName)):
             problem = f"unknown arrival process {feed.arrivals!r}"
             raise InputError(f"{field}.arrivals", problem, nearest(feed.arrivals, known), where)
+        if not 0 < feed.share <= 1:
+            hint = "topics that share a workload have parts of it that add up to 1"
+            problem = f"must be above 0 and at most 1, got {feed.share!r}"
+            raise InputError(f"{field}.share", problem, hint, where)
         check_signature(feed.make, field, ("first_id", "due"))
 
 

@@ -38,6 +38,8 @@ class Feed:
     topic: str
     make: MakeRows
     arrivals: ArrivalName
+    #: Its part of the workload, if several topics have to be in proportion.
+    share: float = 1.0
 
 
 def errors_topic(operator: str) -> str:

@@ -48,7 +48,11 @@ def describe(pipeline: Pipeline) -> dict[str, Any]:
             for topic in pipeline.topics.values()
         },
         "produces": {
-            feed.topic: {"arrivals": feed.arrivals, "code": digest(feed.make)}
+            feed.topic: {
+                "arrivals": feed.arrivals,
+                "share": feed.share,
+                "code": digest(feed.make),
+            }
             for feed in pipeline.feeds.values()
         },
         "operators": {

@@ -75,17 +75,20 @@ class Pipeline:
             raise wrong.under(f"topics.{name}") from None
         self.declared[name] = DeclaredTopic(name=name, schema=columns, keep=keep, external=external)
 
-    def produces(self, topic: str, arrivals: ArrivalName = "poisson") -> Callable[[Make], Make]:
+    def produces(
+        self, topic: str, arrivals: ArrivalName = "poisson", *, share: float = 1.0
+    ) -> Callable[[Make], Make]:
         """Let a function make the rows of a topic: fn(first_id, due) -> pa.Table.
 
         It gets the number of the first record and the time at which each is due, and returns
-        one row for each of them. How many are due when is the workload's matter.
+        one row for each of them. How many are due when is the workload's matter, of which the
+        topic gets its share: all of it, unless there are several that have to be in proportion.
         """
 
         def decorate(function: Make) -> Make:
             if topic in self.feeds:
                 raise InputError(f"topics.{topic}", "has two functions that produce its rows")
-            self.feeds[topic] = Feed(topic=topic, make=function, arrivals=arrivals)
+            self.feeds[topic] = Feed(topic=topic, make=function, arrivals=arrivals, share=share)
             return function
 
         return decorate

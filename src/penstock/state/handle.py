@@ -41,10 +41,12 @@ class State:
         now: int | None,
         ttl_us: int | None,
     ) -> None:
-        self.slice, self.watermark = slice, watermark
+        self.slice = slice
+        #: The watermark of this batch, and of the one before.
+        self.watermark, self.before = watermark, before
         #: Rows that came too late, as they were handed to `late`.
         self.late_rows: list[pa.RecordBatch] = []
-        self._layout, self._keys, self._before = columns, len(columns.key), before
+        self._layout, self._keys = columns, len(columns.key)
         self._mine: list[Level] = []
         self._below = tuple(levels)
         self._age = Age(ttl_us=ttl_us, watermark=watermark, told=before)
@@ -129,7 +131,7 @@ class State:
         """
         mine, below = self._due_here(), self._due_below()
         self._asked = True
-        before = self._before
+        before = self.before
         overdue = [] if before is None else [_until(chunk, before) for chunk in below]
         for chunk in (*mine, *overdue):
             self._push(chunk.without_timers())
@@ -202,7 +204,7 @@ class State:
         if self._asked:
             return []
         if self._ripe is None:
-            ripe = due_rows(self._below, self._before, self.watermark, self._keys)
+            ripe = due_rows(self._below, self.before, self.watermark, self._keys)
             self._ripe = [left for chunk in ripe if len(left := live(chunk, self._age))]
         return not_hidden(self._ripe, self._mine, self._keys)
 

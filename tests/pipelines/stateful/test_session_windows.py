@@ -30,7 +30,8 @@ ISLANDS = """
     ), islands as (
         select *, sum(step::int) over (partition by {key} order by t, id) island from steps
     )
-    select {shown} min(t), max(t) + {gap}, count(*), sum(price)::bigint, sum(weight), max(e)
+    select {shown} min(t), max(t) + {gap} - {touching}, count(*), sum(price)::bigint,
+        sum(weight), max(e)
     from islands group by {key}, island
 """
 
@@ -68,16 +69,26 @@ def closed_sessions(rows: list[Row], gap: int, by: tuple[str, ...], mark: int) -
 
 
 @some
-@given(streams(), st.sampled_from([0.5, 3, 5.5, 20]), st.sampled_from([(), ("user", "page")]))
+@given(
+    streams(),
+    st.sampled_from([0.5, 3, 5.5, 20]),
+    st.sampled_from([(), ("user", "page")]),
+    st.booleans(),
+)
 def test_sessions_are_islands_of_what_was_not_late(
-    sql: Sql, stream: Stream, gap_s: float, by: tuple[str, ...]
+    sql: Sql, stream: Stream, gap_s: float, by: tuple[str, ...], touching: bool
 ) -> None:
-    ready = sessions(by, gap_s=gap_s, sums=("price", "weight"), time="at")
+    ready = sessions(by, gap_s=gap_s, sums=("price", "weight"), time="at", touching=touching)
     tried = try_batches(ready, stream.flushed, COLUMNS, **stream.options)
-    gap = int(gap_s * SECOND)
+    gap = int(gap_s * SECOND) + touching
     good, late = accepted(stream, gap, by)
     columns = ", ".join(f'"{name}"' for name in by)
-    query = ISLANDS.format(key=columns or "t >= 0", gap=gap, shown=columns and f"{columns},")
+    query = ISLANDS.format(
+        key=columns or "t >= 0",
+        gap=gap,
+        touching=int(touching),
+        shown=columns and f"{columns},",
+    )
     names = (*by, "start", "end", "n", "sum_price", "sum_weight", "_event")
     found = [row for output in tried.outputs for row in shown(output, *names)]
     assert sorted(found, key=repr) == sql(query, rows=good)
@@ -86,9 +97,11 @@ def test_sessions_are_islands_of_what_was_not_late(
     assert tried.state.num_rows == 2
 
 
-def spans(*batches: tuple[float, ...], delay_s: float = 0.0) -> list[list[tuple[int, int, int]]]:
+def spans(
+    *batches: tuple[float, ...], delay_s: float = 0.0, touching: bool = False
+) -> list[list[tuple[int, int, int]]]:
     """Start and end in seconds and the number of rows of the sessions that each batch tells."""
-    ready = sessions("user", gap_s=10)
+    ready = sessions("user", gap_s=10, touching=touching)
     tried = try_batches(ready, [timed(*times) for times in batches], "user string", delay_s=delay_s)
     return [
         [(row["start"].second, row["end"].second, row["n"]) for row in output.to_pylist()]
@@ -104,6 +117,13 @@ def test_a_row_joins_two_sessions() -> None:
 def test_a_gap_ends_a_session_at_once() -> None:
     assert spans((0, 10), (20,), ()) == [[], [(0, 10, 1)], [(10, 20, 1)]]
     assert spans((0, 9.999999), (30,), ())[2] == [(0, 19, 2)]
+
+
+def test_rows_that_are_a_gap_apart_touch() -> None:
+    assert spans((0, 10), (20,), (31,), (), touching=True)[3] == [(0, 30, 3)]
+    # at 10 s one that touches may still come
+    assert spans((0,), (10,), (21,), (), touching=True) == [[], [], [], [(0, 20, 2)]]
+    assert spans((0, 10.000001), (11,), (), touching=True)[1] == [(0, 10, 1)]
 
 
 def test_what_was_told_stays_true() -> None:

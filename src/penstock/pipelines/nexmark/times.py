@@ -16,6 +16,10 @@ RATE = 10_000.0
 class Clock(Protocol):
     """Says when events happen."""
 
+    @property
+    def rate(self) -> float:
+        """Events per second, on average."""
+
     def after_us(self, numbers: Ints) -> Ints:
         """Return the microseconds from the beginning to each event; the first has number 1."""
 
@@ -54,6 +58,11 @@ class Following:
     def __post_init__(self) -> None:
         if not self.load.total_records:
             raise InputError("workload", "must offer at least one event")
+
+    @property
+    def rate(self) -> float:
+        """Events per second, on average."""
+        return self.load.mean_rate
 
     def after_us(self, numbers: Ints) -> Ints:
         """Return the microseconds from the beginning to each event."""

@@ -45,10 +45,18 @@ _LAST, _TOLD = pa.field("_last", pa.int64()), pa.field("_told", pa.bool_())
 _TOTALS = 4
 
 
-def sessions(by: Names = (), *, gap_s: float, sums: Names = (), time: str = EVENT) -> "Sessions":
+def sessions(
+    by: Names = (),
+    *,
+    gap_s: float,
+    sums: Names = (),
+    time: str = EVENT,
+    touching: bool = False,
+) -> "Sessions":
     """Count rows and add up columns by key and session; gap_s without a row ends a session.
 
-    The output has the key, start, end (of the gap), n, and sum_X for each column X.
+    The output has the key, start, end (of the gap), n, and sum_X for each column X. With
+    touching=True rows that are exactly gap_s apart belong together, as Flink and Spark have it.
 
     >>> from datetime import UTC, datetime
     >>> from penstock.pipelines.stateful.trying_slices import try_batches
@@ -60,8 +68,10 @@ def sessions(by: Names = (), *, gap_s: float, sums: Names = (), time: str = EVEN
     return Sessions(
         by=names_of("by", by, least=0),
         sums=names_of("sums", sums, least=0),
-        gap_us=micros_of("gap_s", gap_s),
+        # times are whole microseconds: at most a gap apart is less than one more apart
+        gap_us=micros_of("gap_s", gap_s) + touching,
         time=time,
+        touching=touching,
     )
 
 
@@ -71,6 +81,7 @@ class Sessions(Ready):
 
     sums: tuple[str, ...] = ()
     gap_us: int
+    touching: bool = False
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
         """Say what it keeps and gives."""
@@ -142,7 +153,7 @@ class Sessions(Ready):
         if not sessions.num_rows:
             return None
         shown = take(keys, _numbers(sessions, _OWNER))
-        ends = {END.name: pa.array(self._ends(sessions)).cast(TIMESTAMP)}
+        ends = {END.name: pa.array(self._ends(sessions) - self.touching).cast(TIMESTAMP)}
         totals = columns_of(sessions, sessions.schema.names[_TOTALS:])
         return shown | columns_of(sessions, [START.name]) | ends | totals
 

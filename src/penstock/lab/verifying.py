@@ -1,0 +1,183 @@
+"""Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.engines.port import Plan
+from penstock.engines.spark.duty import Pace
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.places import Places
+from penstock.engines.spark.queries import make_topics
+from penstock.engines.spark.records import BatchLog
+from penstock.errors import InputError, PenstockError, nearest
+from penstock.pipelines.nexmark.order import KINDS
+from penstock.pipelines.nexmark.queries import QUERIES
+from penstock.pipelines.nexmark.queries.parts import OUT, Truth, Variant
+from penstock.pipelines.nexmark.setting import Setting
+from penstock.pipelines.nexmark.times import FixedRate
+from penstock.pipelines.nexmark.truths import Difference, difference, events_of, true_rows
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.topic import Topic
+from penstock.topics.writer import TopicWriter
+
+#: How often every operator gets other replicas on the way.
+CHANGES = 4
+#: Rows that are put into a topic at once, and seconds after which nothing is waited for.
+_PART, _PATIENCE_S = 1 << 14, 600.0
+#: Events per second of event time: windows and sessions close within few events.
+RATES = {"q5": 1000.0, "q8": 1000.0, "q11": 1000.0}
+
+#: Told the share of the events that are done.
+Show = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySpec:
+    """What is verified."""
+
+    query: str
+    events: int
+    variant: Variant = "thesis"
+    #: Events per second of event time; None for what suits the query.
+    rate: float | None = None
+    #: Whether every operator changes its replicas on the way.
+    rescale: bool = False
+
+    def check(self) -> None:
+        """Refuse what nobody can verify."""
+        if self.query not in QUERIES:
+            problem = f"unknown query {self.query!r}"
+            raise InputError("--query", problem, nearest(self.query, QUERIES))
+        if self.events < 1:
+            raise InputError("--events", f"must be at least 1, got {self.events}")
+
+    @property
+    def setting(self) -> Setting:
+        """The events."""
+        rate = self.rate or RATES.get(self.query, 10_000.0)
+        return Setting(hot=self.variant == "reference", clock=FixedRate(rate))
+
+    def pipeline(self) -> Pipeline:
+        """The query over these events."""
+        pipeline: Pipeline = QUERIES[self.query].build(self.variant, self.setting)
+        return pipeline
+
+
+@dataclass(kw_only=True)
+class Verified:
+    """What came out."""
+
+    rows: int
+    difference: Difference
+    late: int
+    #: By operator: how often other replicas ran than in the batch before.
+    changes: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is what DuckDB says, and nothing came too late to count."""
+        return self.difference.is_none and not self.late
+
+
+def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
+    """Fill the topics, let the query work them off, and compare."""
+    pipeline, places = spec.pipeline(), Places(run)
+    make_topics(pipeline, places)
+    engine = SparkEngine(spark, pipeline, places, pace=Pace(batch_s=0.5, gap_s=0.1))
+    watched = _Watched(pipeline, places)
+    began = time.monotonic()
+    engine.start()
+    try:
+        _run(engine, watched, spec, show)
+    finally:
+        engine.stop()
+    watched.look()
+    truth: Truth = QUERIES[spec.query].TRUTHS[spec.variant]
+    true = true_rows(truth, events_of(spec.events, spec.setting), _closed(places, truth))
+    found = _rows(Topic.open(places.topic(OUT)))
+    return Verified(
+        rows=len(found),
+        difference=difference(found, true),
+        late=watched.late,
+        changes=watched.changes,
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def fill(pipeline: Pipeline, places: Places, first: int, end: int) -> None:
+    """Put events into the topics that the query reads, as its producers would."""
+    now_us = int(time.time() * 1e6)
+    for name, feed in pipeline.feeds.items():
+        begin, behind = KINDS[name].rows_within(first, end)
+        with TopicWriter(Topic.open(places.topic(name)), "verify") as writer:
+            for row in range(begin, behind, _PART):
+                due = pa.array([now_us] * min(_PART, behind - row), pa.timestamp("us", "UTC"))
+                writer.append(feed.make(row, due))
+
+
+def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show) -> None:
+    """Let everything be processed; if asked for, in parts, each with other replicas."""
+    rng, parts = random.Random(1), CHANGES + 1 if spec.rescale else 1
+    for part in range(parts):
+        first, end = (spec.events * number // parts for number in (part, part + 1))
+        fill(engine.pipeline, engine.places, first, end)
+        if part:  # there is work to do by now
+            engine.apply(Plan(replicas=_others(engine.status().running, rng)))
+        _work_off(engine, watched, lambda done: show((part + done) / parts))  # noqa: B023
+
+
+def _work_off(engine: SparkEngine, watched: "_Watched", show: Show) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not engine.is_drained:
+        engine.advance(0.25)
+        watched.look()
+        if engine.failed:
+            raise PenstockError("\n".join(engine.failed.values()))
+        if time.monotonic() > deadline:
+            raise PenstockError(f"the query did not come to its end in {_PATIENCE_S:g} s")
+        status = engine.status()
+        show(status.processed_records / max(1, status.offered_records))
+
+
+def _others(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
+    """Another number of replicas for each operator."""
+    return {name: rng.choice([k for k in range(1, 5) if k != now]) for name, now in running.items()}
+
+
+class _Watched:
+    """Counts, from the records of the batches, what a result alone does not show."""
+
+    def __init__(self, pipeline: Pipeline, places: Places) -> None:
+        self._logs = {name: BatchLog(places.batches(name)) for name in pipeline.operators}
+        self._replicas: dict[str, int] = {}
+        self.changes = dict.fromkeys(pipeline.operators, 0)
+        self.late = 0
+
+    def look(self) -> None:
+        """Read what is new."""
+        for name, log in self._logs.items():
+            for record in log.news():
+                before = self._replicas.get(name, record.replicas)
+                self.changes[name] += record.replicas != before
+                self._replicas[name] = record.replicas
+                self.late += sum(task.late for task in record.tasks)
+
+
+def _closed(places: Places, truth: Truth) -> int | None:
+    """The watermark of the last batch of the operator that tells only what is closed."""
+    if truth.closed_by is None:
+        return None
+    last = BatchLog(places.batches(truth.closed_by)).last()
+    return last.state.watermark if last is not None and last.state is not None else None
+
+
+def _rows(topic: Topic) -> pa.Table:
+    batches: Sequence[pa.RecordBatch] = list(topic.read(topic.first, topic.end))
+    return pa.Table.from_batches(batches, topic.schema)
