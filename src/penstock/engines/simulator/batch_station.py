@@ -48,6 +48,8 @@ class Station:
     name: str
     costs: Costs
     scv: float
+    #: Share of each slice in the rows.
+    shares: tuple[float, ...]
     topics: Mapping[str, BinnedTopic]
     outputs: tuple[Output, ...]
     draw: Generator
@@ -133,7 +135,9 @@ class Station:
         if not self.costs.slices:
             return even_tasks(self.costs, self.scv, commits, speeds, self.draw)
         homes = place(self.loads, len(speeds), homes_of(self.records[-1]))
-        return sliced_tasks(self.costs, self.scv, sum(commits), homes, speeds, self.draw)
+        return sliced_tasks(
+            self.costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw
+        )
 
     def _speeds(self, now_s: float, rescaling: Rescaling) -> list[float]:
         """How fast each replica is: those that were added may have to warm up."""

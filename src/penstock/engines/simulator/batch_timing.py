@@ -72,12 +72,13 @@ def sliced_tasks(
     costs: Costs,
     scv: float,
     rows: int,
+    shares: Sequence[float],
     homes: Sequence[int],
     speeds: Sequence[float],
     draw: Generator,
 ) -> list[TaskRecord]:
     """Let rows fall into slices, and do the work of each slice where it is at home."""
-    counts = draw.multinomial(rows, np.full(costs.slices, 1 / costs.slices))
+    counts = draw.multinomial(rows, shares)
     loads = times_of(counts, costs.row_s, scv, draw) + costs.slice_s * (counts > 0)
     tasks = []
     for index, speed in enumerate(speeds):

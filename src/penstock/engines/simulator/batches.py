@@ -22,6 +22,7 @@ from penstock.engines.simulator.profile import Rescaling
 from penstock.engines.simulator.service import Service
 from penstock.engines.spark.dealing import cuts
 from penstock.engines.spark.records import BatchRecord
+from penstock.errors import InputError
 
 
 class BatchWalk:
@@ -239,13 +240,13 @@ def _stations(
         reads = dict(made[up][op.name] for up in op.upstream)
         topics = {name: output.topic for name, output in reads.items()}
         if not topics:
-            name = costs.topic or op.name
-            topics = {name: fed[name]}
+            topics = {op.topic: fed[op.topic]}
         service = Service(distribution=op.distribution, mean_s=0.0, scv=op.scv)
         station = Station(
             name=op.name,
             costs=costs,
             scv=service.spread,
+            shares=_shares(op, costs.slices),
             topics=topics,
             outputs=tuple(dict(made[op.name].values()).values()),
             draw=np.random.default_rng(seed),
@@ -254,6 +255,17 @@ def _stations(
         station.begin()
         stations[op.name] = station
     return stations
+
+
+def _shares(op: SimulatedOperator, slices: int) -> tuple[float, ...]:
+    """Return the share of each slice in the rows; even where nobody says."""
+    if not op.slice_shares:
+        return (1 / slices,) * slices if slices else ()
+    if len(op.slice_shares) != slices:
+        problem = f"must be {slices}, one for each slice, got {len(op.slice_shares)}"
+        raise InputError(f"{op.name}.slice_shares", problem)
+    whole = sum(op.slice_shares)
+    return tuple(share / whole for share in op.slice_shares)
 
 
 def _outputs(op: SimulatedOperator, pipeline: SimulatedPipeline) -> dict[str, tuple[str, Output]]:

@@ -27,6 +27,12 @@ class Rows(NamedTuple):
         """How many there are."""
         return int(self.counts.sum())
 
+    def between(self, start: int, end: int) -> "Rows":
+        """Return the rows from one place to another."""
+        edges = np.concatenate(([0], np.cumsum(self.counts)))
+        counts = np.diff(np.clip(edges, start, end))
+        return Rows(self.due[counts > 0], counts[counts > 0])
+
     def events(self) -> Events:
         """As a record of a batch has them: in few bins of equal width."""
         if not len(self.due):
@@ -55,7 +61,7 @@ class BinnedTopic:
 
     def __init__(self) -> None:
         self.first = self.end = 0
-        self._commits: list[tuple[FloatArray, NDArray[np.int64]]] = []
+        self._commits: list[Rows] = []
         #: Offset of the first row of each commit.
         self._starts: list[int] = []
 
@@ -65,21 +71,20 @@ class BinnedTopic:
 
     def append(self, rows: Rows) -> None:
         """Write rows; they are one commit."""
-        edges = np.concatenate(([0], np.cumsum(rows.counts)))
-        self._commits.append((rows.due, edges))
+        self._commits.append(rows)
         self._starts.append(self.end)
-        self.end += int(edges[-1])
+        self.end += rows.total
 
     def read(self, start: int, end: int) -> Iterator[Rows]:
         """Yield the rows between two offsets, commit by commit."""
         at = max(0, bisect_right(self._starts, start) - 1)
         while at < len(self._starts) and self._starts[at] < end:
-            due, edges = self._commits[at]
-            inside = np.clip(edges, start - self._starts[at], end - self._starts[at])
-            counts = np.diff(inside)
-            kept = counts > 0
-            if kept.any():
-                yield Rows(due[kept], counts[kept])
+            first, rows = self._starts[at], self._commits[at]
+            last = self._starts[at + 1] if at + 1 < len(self._starts) else self.end
+            if start <= first and last <= end:
+                yield rows
+            elif start < last:
+                yield rows.between(start - first, end - first)
             at += 1
 
     def forget(self, before: int) -> None:

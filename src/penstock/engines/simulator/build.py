@@ -29,7 +29,8 @@ def build_engine(
     if profile.level == "records":
         return _records(pipeline, profile, load, seed)
     if profile.level == "batches":
-        feeds = {op.name: Feed(load * op.share) for op in pipeline.operators if not op.upstream}
+        sources = [op for op in pipeline.operators if not op.upstream]
+        feeds = {op.topic: Feed(load * op.share) for op in sources}
         return build_batches(pipeline, profile, feeds, seed)
     monitor = profile.monitor_of(policy)
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)

@@ -36,6 +36,8 @@ class SimulatedOperator:
     share: float = 1.0
     #: What its batches cost, where batches are followed; None: what fits `capacity_rate`.
     costs: Costs | None = None
+    #: Share of each slice in the rows, if keys do not fall evenly.
+    slice_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.capacity_rate < float("inf"):
@@ -43,6 +45,11 @@ class SimulatedOperator:
             raise InputError(f"{self.name}.capacity_rate", problem)
         if self.replicas < 1 or (self.max_replicas or self.replicas) < self.replicas:
             raise InputError(f"{self.name}.replicas", f"must fit its bounds, got {self.replicas}")
+
+    @property
+    def topic(self) -> str:
+        """The topic that it reads as a source."""
+        return self.costs.topic if self.costs and self.costs.topic else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
