@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     cells = [one.cell for one in found]
     if args.svg is not None:
         one = found[0]
-        over_time(panels(one.real.ticks, one.ticks, one.cell.policy), args.svg, one.cell.title)
+        over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
     if args.markdown is not None:
-        _write(args.markdown, as_document(cells, profile.name, _command(args)))
+        _write(args.markdown, as_document(cells, profile, _command(args)))
     if args.json:
         print(json.dumps(as_json(cells, profile.name), indent=2))
     else:
@@ -102,6 +102,7 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
         numbers=real.spec.numbers,
         speed_up=real.spec.speed_up,
         rate_scale=real.spec.rate_scale,
+        is_fitted=directory.resolve().name in profile.runs,
         figures=compared(truth, twins),
         operators={
             name: (

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.numbers import pretty, table_number
+from penstock.engines.simulator.profile import Profile
 from penstock.lab.twin_errors import BOUNDS, Cell, Compared
 from penstock.reports.tables import Table, as_markdown
 
@@ -16,11 +17,12 @@ def as_table(cell: Cell) -> Table:
     rows = [_row(one) for one in cell.figures]
     rows += [_operator_row(name, real, twins) for name, (real, twins) in cell.operators.items()]
     verdict = "inside all bounds" if cell.is_inside else "not inside all bounds"
+    fitted = ("the profile was fitted to this very run: no prediction",) if cell.is_fitted else ()
     return Table(
         title=f"{cell.title} ({cell.name})",
         columns=("figure", "Spark", "twin", "range", "error", "bound", "inside"),
         rows=tuple(rows),
-        notes=("", f"{verdict}; twin: mean over {len(cell.figures[0].twins)} seeds"),
+        notes=("", f"{verdict}; twin: mean over {len(cell.figures[0].twins)} seeds", *fitted),
     )
 
 
@@ -47,9 +49,10 @@ def _error(one: Compared) -> str:
     return f"{one.error:+.0%}" if one.bound.is_share else f"{one.error:+.1f}"
 
 
-def as_document(cells: Sequence[Cell], profile: str, command: str) -> str:
-    """A document with every run, also those that are off."""
-    inside = sum(cell.is_inside for cell in cells)
+def as_document(cells: Sequence[Cell], profile: Profile, command: str) -> str:
+    """A document with every run, also those that are off; one that was fitted is not counted."""
+    predicted = [cell for cell in cells if not cell.is_fitted]
+    inside = sum(cell.is_inside for cell in predicted)
     columns = ["query", "workload", "policy"]
     for short in _SHORT:
         columns += [f"{short}, Spark", "twin", "error"]
@@ -61,19 +64,25 @@ def as_document(cells: Sequence[Cell], profile: str, command: str) -> str:
         "",
         "What the simulator predicts of runs on Spark. Each run was simulated with its own load, "
         "policy, parameters and guards; the numbers of the engine and of the operators come from "
-        f"the profile `{profile}`, which was fitted to other runs. Made by `{command}`.",
+        f"the profile `{profile.name}`{_fitted_to(profile)}. Made by `{command}`.",
         "",
-        f"{inside} of {len(cells)} runs are inside all bounds: mean replicas within "
+        f"{inside} of {len(predicted)} runs are inside all bounds: mean replicas within "
         f"{BOUNDS[0].most:.0%}, mean latency within {BOUNDS[1].most:.0%}, rescales within "
         f"{BOUNDS[2].most:g}.",
         "",
         as_markdown(table),
         "",
-        *_by_figure(cells),
+        *_by_figure(predicted),
         "",
         "What was emulated: " + "; ".join(_emulated(cells)) + ".",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _fitted_to(profile: Profile) -> str:
+    if not profile.runs:
+        return ""
+    return f", which was fitted to {', '.join(profile.runs)}"
 
 
 def _document_row(cell: Cell) -> tuple[str, ...]:
@@ -81,7 +90,7 @@ def _document_row(cell: Cell) -> tuple[str, ...]:
     for one in cell.figures:
         bad = "" if one.is_inside else " !"
         row += [table_number(one.real), table_number(one.mean), _error(one) + bad]
-    return (*row, "yes" if cell.is_inside else "no")
+    return (*row, "fitted" if cell.is_fitted else "yes" if cell.is_inside else "no")
 
 
 def _by_figure(cells: Sequence[Cell]) -> list[str]:
@@ -89,7 +98,7 @@ def _by_figure(cells: Sequence[Cell]) -> list[str]:
     for i, bound in enumerate(BOUNDS):
         inside = sum(cell.figures[i].is_inside for cell in cells)
         errors = sorted(abs(cell.figures[i].error) for cell in cells)
-        middle = errors[len(errors) // 2]
+        middle = errors[len(errors) // 2] if errors else 0.0
         text = f"{middle:.0%}" if bound.is_share else f"{middle:.1f}"
         lines.append(f"- {bound.name}: {inside} of {len(cells)} inside, {text} off in the median")
     return lines
@@ -111,7 +120,7 @@ def as_json(cells: Sequence[Cell], profile: str) -> dict[str, Any]:
     """Everything for machines."""
     return {
         "profile": profile,
-        "inside": sum(cell.is_inside for cell in cells),
+        "inside": sum(cell.is_inside for cell in cells if not cell.is_fitted),
         "runs": [
             {
                 "run": cell.name,
@@ -119,6 +128,7 @@ def as_json(cells: Sequence[Cell], profile: str) -> dict[str, Any]:
                 "workload": cell.workload,
                 "policy": cell.policy,
                 "inside": cell.is_inside,
+                "fitted": cell.is_fitted,
                 "figures": [
                     {
                         "figure": one.bound.name,

@@ -1,59 +1,50 @@
 """A run and its twin over time: replicas, queue and latency as panels of one picture."""
 
-from collections.abc import Sequence
-from math import nan
+from collections.abc import Callable, Mapping, Sequence
 
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
 from penstock.reports.pictures import Line, Panel
 
 
-def panels(real: Sequence[Tick], twin: Sequence[Tick], policy: str) -> tuple[Panel, ...]:
+def panels(real: Sequence[Tick], twin: Sequence[Tick]) -> tuple[Panel, ...]:
     """Lay both over each other."""
-    courses = {"Spark": (real, ""), "twin": (twin, policy)}
+    both = {"Spark": real, "twin": twin}
     return (
-        Panel(
-            title="replicas of all operators",
-            unit="replicas",
-            steps=True,
-            lines=tuple(
-                _line(n, t, p, [_replicas(one) for one in t]) for n, (t, p) in courses.items()
-            ),
-        ),
-        Panel(
-            title="rows that wait in front of all operators",
-            unit="rows",
-            lines=tuple(
-                _line(n, t, p, [_queue(one) for one in t]) for n, (t, p) in courses.items()
-            ),
-        ),
-        Panel(
-            title="mean latency of what came out",
-            unit="s",
-            lines=tuple(
-                _line(n, t, p, [_latency(one) for one in t]) for n, (t, p) in courses.items()
-            ),
-        ),
+        _panel("replicas of all operators", "replicas", both, _replicas, steps=True),
+        _panel("rows that wait in front of all operators", "rows", both, _queue),
+        _panel("mean latency of what came out", "s", both, _latency),
     )
 
 
-def _line(label: str, ticks: Sequence[Tick], policy: str, values: Sequence[float]) -> Line:
-    minutes = [tick.at / 60 for tick in ticks]
-    return Line(label=label, minutes=minutes, values=values, policy=policy)
+def _panel(
+    title: str,
+    unit: str,
+    courses: Mapping[str, Sequence[Tick]],
+    of: Callable[[Tick], float | None],
+    *,
+    steps: bool = False,
+) -> Panel:
+    lines = []
+    for label, ticks in courses.items():
+        points = [(tick.at / 60, value) for tick in ticks if (value := of(tick)) is not None]
+        minutes, values = zip(*points, strict=True) if points else ((), ())
+        lines.append(Line(label=label, minutes=minutes, values=values))
+    return Panel(title=title, unit=unit, lines=tuple(lines), steps=steps)
 
 
 def _replicas(tick: Tick) -> float:
     return float(sum(tick.status.running.values()))
 
 
-def _queue(tick: Tick) -> float:
+def _queue(tick: Tick) -> float | None:
     if tick.snapshot is None:
-        return nan
+        return None
     return sum(op.queue or 0.0 for op in tick.snapshot.operators.values())
 
 
-def _latency(tick: Tick) -> float:
+def _latency(tick: Tick) -> float | None:
     together = Histogram()
     for histogram in tick.status.latency.values():
         together.merge(histogram)
-    return together.mean if together.count else nan
+    return together.mean if together.count else None

@@ -76,6 +76,8 @@ class Cell:
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
     speed_up: float = 1.0
     rate_scale: float = 1.0
+    #: Whether the profile was fitted to this very run, which then predicts nothing.
+    is_fitted: bool = False
     #: Mean replicas of each operator: of the run, and of each twin.
     operators: Mapping[str, tuple[float, Sequence[float]]] = field(default_factory=FrozenDict)
 
