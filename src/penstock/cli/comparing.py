@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.lab.compare import CERTAIN, CONTESTED, COST, HINDSIGHT, LATENCY, Group, Pair, Row
@@ -41,54 +42,80 @@ _STEPS = (
     f"< from {100 * CERTAIN:g} % on, ~ below."
 )
 
+_ONE_SEED = (
+    "One seed: this order was seen once, and nothing tells how certain a step is, "
+    "which is what ~ stands for."
+)
+
 Writer = Callable[[float | None, float, float], str]
 
 
-def as_terminal(groups: Sequence[Group]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A grid whose cells were compared, group by group."""
+
+    name: str
+    #: What people should know about its results.
+    note: str = ""
+    groups: tuple[Group, ...]
+
+
+def as_terminal(grids: Sequence[Compared]) -> str:
     """Return tables and rankings as plain text."""
     parts = []
-    for group in groups:
-        parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
-        parts += [*_rankings(group), "", ""]
-    return "\n".join([*parts, _STEPS])
+    for grid in grids:
+        if len(grids) > 1:
+            parts += [grid.name, "=" * len(grid.name), ""]
+        parts += [grid.note, ""] if grid.note else []
+        for group in grid.groups:
+            parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
+            parts += [*_rankings(group), "", ""]
+    return "\n".join([*parts, *dict.fromkeys(_steps(g) for grid in grids for g in grid.groups)])
 
 
-def as_document(name: str, groups: Sequence[Group]) -> str:
-    """Return tables, rankings and all pairs as Markdown."""
-    parts = [f"# {name}", ""]
-    for group in groups:
-        parts += [f"## {group.name}", "", as_markdown(_table(group, with_interval)), ""]
-        parts += [f"- {line}" for line in _rankings(group)] + ["", _STEPS, ""]
-        if group.pairs:
-            parts += [as_markdown(_pairs(group)), ""]
+def as_document(title: str, grids: Sequence[Compared], command: str) -> str:
+    """Return tables, rankings and all pairs as Markdown; one section a grid if there are many."""
+    parts = [f"# {title}", "", f"Made by `{command}`.", ""]
+    parts += [line for note in _notes(grids) for line in (note, "")]
+    depth = "###" if len(grids) > 1 else "##"
+    for grid in grids:
+        parts += [f"## {grid.name}", ""] if len(grids) > 1 else []
+        for group in grid.groups:
+            parts += [f"{depth} {group.name}", "", as_markdown(_table(group, with_interval)), ""]
+            parts += [f"- {line}" for line in _rankings(group)] + ["", _steps(group), ""]
+            if group.pairs:
+                pairs = _pairs(group)
+                parts += [f"{depth}# {pairs.title}", "", as_markdown(replace(pairs, title="")), ""]
     return "\n".join(parts)
 
 
-def as_page(name: str, groups: Sequence[Group]) -> str:
+def as_page(title: str, grids: Sequence[Compared], command: str) -> str:
     """Return one HTML page with a picture for each group."""
     sections = []
-    for group in groups:
+    for grid, group in ((one, group) for one in grids for group in one.groups):
         section = Section(
-            title=group.name,
-            paragraphs=(*_rankings(group), _STEPS),
+            title=f"{grid.name}: {group.name}" if len(grids) > 1 else group.name,
+            paragraphs=(*_rankings(group), _steps(group)),
             drawings=_drawings(group),
             tables=(_table(group, with_interval),),
             folded=(_pairs(group),) if group.pairs else (),
         )
         sections.append(section)
-    return make_page(name, sections)
+    return make_page(title, sections, " ".join([*_notes(grids), f"Made by: {command}"]))
 
 
-def as_spreadsheet(groups: Sequence[Group]) -> str:
+def as_spreadsheet(grids: Sequence[Compared]) -> str:
     """Return one line for each cell and figure, as CSV."""
-    columns = ("group", "cell", "policy", "on_front", "seeds", "figure", "mean", "low", "high")
-    return as_csv(columns, (line for group in groups for line in _lines(group)))
+    head = ("grid", "group", "cell", "policy", "on_front", "seeds")
+    lines = ((grid.name, *line) for grid in grids for g in grid.groups for line in _lines(g))
+    return as_csv((*head, "figure", "mean", "low", "high"), lines)
 
 
-def as_json(name: str, groups: Sequence[Group]) -> dict[str, Any]:
+def as_json(grid: Compared) -> dict[str, Any]:
     """Return everything for machines."""
     return {
-        "name": name,
+        "name": grid.name,
+        "note": grid.note,
         "groups": [
             {
                 "group": group.name,
@@ -96,7 +123,7 @@ def as_json(name: str, groups: Sequence[Group]) -> dict[str, Any]:
                 "cells": [_row_json(row) for row in group.rows],
                 "pairs": [_pair_json(pair) for pair in group.pairs],
             }
-            for group in groups
+            for group in grid.groups
         ],
     }
 
@@ -118,12 +145,25 @@ def _table(group: Group, write: Writer, interval: str = "") -> Table:
     shown = {f.key: _COLUMNS[f.key] for f in group.shown if f.key in _COLUMNS}
     rows = [(_name(row), *(_cell(row, key, write) for key in shown)) for row in group.rows]
     over = interval or f"mean [95 % interval] over {len(group.seeds)} paired seeds"
+    if len(group.seeds) == 1:
+        over = f"one seed only ({group.seeds[0]}): there are no intervals"
     notes = (_FRONT, over, *([_HINDSIGHT] if HINDSIGHT.key in shown else []))
     return Table(columns=("policy", *shown.values()), rows=tuple(rows), notes=notes)
 
 
 def _over(group: Group) -> str:
     return f"is the wider half of the 95 % interval over {len(group.seeds)} paired seeds"
+
+
+def _steps(group: Group) -> str:
+    return _ONE_SEED if len(group.seeds) == 1 else _STEPS
+
+
+def _notes(grids: Sequence[Compared]) -> Iterator[str]:
+    """What is to be known of the grids; what holds for several is said once."""
+    for note in dict.fromkeys(grid.note for grid in grids if grid.note):
+        names = ", ".join(grid.name for grid in grids if grid.note == note)
+        yield f"{names}: {note}" if len(grids) > 1 else note
 
 
 def _name(row: Row) -> str:
@@ -143,7 +183,9 @@ def _rankings(group: Group) -> Iterator[str]:
     for figure in CONTESTED:
         chain, before = "", None
         for row, certainty in group.ranking(figure):
-            if before is not None:
+            if before is not None and len(group.seeds) == 1:
+                chain += " ~ "
+            elif before is not None:
                 chain += f" {'<' if before >= CERTAIN else '~'} ({percent(before)}) "
             chain += row.label
             before = certainty
@@ -158,7 +200,7 @@ def _pairs(group: Group) -> Table:
     for pair in group.pairs:
         row = [pair.first, pair.second]
         for figure in CONTESTED:
-            row += _verdict(pair, figure.key)
+            row += _verdict(pair, figure.key, len(group.seeds))
         rows.append(tuple(row))
     return Table(title="Pair by pair", columns=tuple(columns), rows=tuple(rows), words=2)
 
@@ -169,15 +211,20 @@ def _drawings(group: Group) -> tuple[Drawing, ...]:
         return ()
     title = f"{group.name}: cost and latency"
     svg = as_svg(lambda stream: pareto(points, stream, title))
-    caption = f"{title}, means and 95 % intervals over {len(group.seeds)} seeds"
+    many = len(group.seeds) > 1
+    over = f"means and 95 % intervals over {len(group.seeds)} seeds" if many else "one seed"
+    caption = f"{title}, {over}"
     return (Drawing(svg=svg, caption=caption),)
 
 
-def _verdict(pair: Pair, key: str) -> list[str]:
+def _verdict(pair: Pair, key: str, seeds: int) -> list[str]:
     difference = pair.differences.get(key)
     if difference is None:
         return ["-", "-", "-"]
     better = pair.first if difference.less > 0.5 else pair.second
+    if seeds == 1:
+        tie = difference.less == 0.5
+        return [with_interval(*difference.interval), "-" if tie else better, "one seed"]
     certain = difference.certainty >= CERTAIN
     return [
         with_interval(*difference.interval),
