@@ -20,7 +20,7 @@ from penstock.control.journal import JournalWriter, read_journal, read_ticks
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.scores import score
 from penstock.control.ticks import tick_from_json, tick_to_json
-from penstock.engines.port import Event, Status
+from penstock.engines.port import Batch, Event, Status
 from penstock.errors import InputError
 from penstock.lab.simulation import RunSpec, prepare
 
@@ -165,6 +165,13 @@ def test_both_levels_come_back() -> None:
     status = Status(
         at=5.0, requested={}, running={}, executors=1, executors_requested=3, executor_s=5.5
     )
+    tick = Tick(at=5.0, status=status)
+    assert tick_from_json(json.loads(json.dumps(tick_to_json(tick)))) == tick
+
+
+def test_batches_come_back() -> None:
+    done = Batch(1.2, 1.9, 2, 40, 20, 0.9, 0.5, 44)
+    status = Status(at=5.0, requested={}, running={}, batches={"map": (done, done), "sink": ()})
     tick = Tick(at=5.0, status=status)
     assert tick_from_json(json.loads(json.dumps(tick_to_json(tick)))) == tick
 

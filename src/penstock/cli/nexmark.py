@@ -1,12 +1,14 @@
-"""`penstock nexmark`: the events of the Nexmark benchmark."""
+"""`penstock nexmark`: the events of the Nexmark benchmark, and its queries on Spark."""
 
 import argparse
 import json
 from typing import Any
 
 from penstock.cli.progress import Bar
+from penstock.cli.run import add_options, run
 from penstock.cli.verbs import add_verb
 from penstock.core.numbers import pretty, table_number
+from penstock.errors import InputError, nearest
 from penstock.reports.tables import Table, as_text
 
 EXAMPLES = """\
@@ -17,6 +19,7 @@ examples:
   penstock nexmark generate --events 200000 --kind bids --rate 1000 --out slow.parquet
   penstock nexmark generate --events 200000 --workload "cosine * 0.01" --out wave.parquet
   penstock nexmark verify --query q8 --events 200000 --rescale
+  penstock nexmark run --query q11 --workload cosine --policy ds2 --minutes 60 --speed-up 30
 
 Of fifty events one is a person, three are auctions and 46 are bids; --events counts them all.
 With --kind the file holds the rows of that kind; without it, one row for each event, as the
@@ -24,12 +27,27 @@ reference has them: event_type (0, 1, 2), person, auction, bid (two of them null
 Event times begin on 15 July 2015. The same options give the same rows, on every machine.
 """
 
+RUN_EXAMPLES = """\
+examples:
+  penstock nexmark run --query q11 --policy ds2                     two minutes, an hour of the wave
+  penstock nexmark run --query q1 --workload spikes --policy dhalion
+  penstock nexmark run --query q3 --policy hpa-varga --guard cooldown_s=300 --out runs/q3
+  penstock nexmark run --query q1 --service 0 --rate-scale 0.02     rows take what they take
+
+The loads are the thesis', of up to 2.2 million bids/s on eighty machines. Here they are scaled down
+(--rate-scale), last shorter (--speed-up), and rows take time by waiting (--service), so that two
+cores carry as many replicas. Other operators wait for their share of it, after the speeds of the
+thesis. Event times follow the load. Everything else is as with penstock run, which also resumes it.
+"""
+#: What lets two cores carry the thesis' loads, in two minutes.
+SERVICE_S, RATE_SCALE, SPEED_UP = 0.015, 1e-4, 30.0
+
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
     parser = commands.add_parser(
         "nexmark",
-        help="make the events of the Nexmark benchmark",
+        help="the Nexmark benchmark: events, queries, runs",
         description="Persons who sell things in auctions, and the bids on them.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -56,6 +74,30 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--variant", choices=("thesis", "reference"), default="thesis", help="(%(default)s)")
     add("--rate", type=float, metavar="R", help="events per second of event time")
     add("--rescale", action="store_true", help="change every operator's replicas on the way")
+    _add_run(verbs)
+
+
+def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    about = "run a query on Spark under a load, scaled by a policy while it runs"
+    parser = add_verb(verbs, "run", about, RUN_EXAMPLES, run_query)
+    add = parser.add_argument
+    add("--query", required=True, metavar="Q", help="q1, q2, q3, q5, q8 or q11")
+    add("--variant", choices=("thesis", "reference"), default="thesis", help="(%(default)s)")
+    about = "time of a row at the query's own operator, waited for; 0: what it takes (%(default)g)"
+    add("--service", type=float, default=SERVICE_S, metavar="S", help=about)
+    add_options(parser)
+    add("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
+    parser.set_defaults(workload="cosine", rate_scale=RATE_SCALE, speed_up=SPEED_UP, resume=None)
+
+
+def run_query(args: argparse.Namespace) -> int:
+    """Run a query as any other pipeline."""
+    from penstock.pipelines.nexmark.queries import QUERIES  # noqa: PLC0415  (loads Arrow)
+
+    if args.query not in QUERIES:
+        raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
+    numbers = [f"variant={args.variant}", f"service_s={args.service}"]
+    return run(argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": numbers}))
 
 
 def run_verify(args: argparse.Namespace) -> int:

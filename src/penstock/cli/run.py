@@ -53,22 +53,43 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("pipeline", nargs="?", metavar="PIPELINE", help="images, tweets, ..., or a file ./mine.py")
-    add("--workload", metavar="NAME", help="see penstock workload (pulsar)")
+    about = "images, tweets, ..., q1 (Nexmark), or a file ./mine.py"
+    add("pipeline", nargs="?", metavar="PIPELINE", help=about)
+    add_options(parser)
+    about = "number of the pipeline, such as service_s=0.2"
+    add("--set", action="append", default=[], metavar="K=V", help=about)
+    add("--json", action="store_true", help="print the figures as JSON")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
+    place.add_argument("--resume", metavar="DIR", help="go on with the run in this directory")
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be asked of a run, besides what runs and where it is kept."""
+    add = parser.add_argument
+    add("--workload", metavar="NAME", help="see penstock workload")
     add("--minutes", type=int, metavar="N", help="length of the workload (what takes 2 minutes)")
-    add("--speed-up", type=float, default=1.0, metavar="X", help="the same in less time (1)")
-    add("--rate-scale", type=float, default=1.0, metavar="Y", help="every rate times Y (1)")
+    add(
+        "--speed-up",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the same in less time (%(default)g)",
+    )
+    add(
+        "--rate-scale",
+        type=float,
+        default=1.0,
+        metavar="Y",
+        help="every rate times Y (%(default)g)",
+    )
     add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
     policies = parser.add_mutually_exclusive_group()
     policies.add_argument("--policy", metavar="NAME", help="see penstock policies (queueing)")
     policies.add_argument("--compare", metavar="A,B,..", help="these policies, one by one")
     _add_how(parser)
-    add("--json", action="store_true", help="print the figures as JSON")
     add("--plain", action="store_true", help="one line a decision instead of a live view")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
-    place.add_argument("--resume", metavar="DIR", help="go on with the run in this directory")
-    parser.set_defaults(run=run)
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +98,6 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         ("--param", "parameter of the policy"),
         ("--guard", "guard, see policies --guards"),
         ("--workload-param", "parameter of the workload"),
-        ("--set", "number of the pipeline, such as service_s=0.2"),
     ):
         add(option, action="append", default=[], metavar="K=V", help=about)
     add("--initial", metavar="N", help="replicas at the start: 2, or resize:1,recognise:3")

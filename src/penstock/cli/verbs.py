@@ -15,7 +15,7 @@ def add_verb(
     verb = verbs.add_parser(
         name,
         help=summary,
-        description=f"{summary.capitalize()}.",
+        description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -8,7 +8,7 @@ from penstock.core.decision import Decision
 from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.reading import parse_snapshot, snapshot_to_json
-from penstock.engines.port import Event, Status
+from penstock.engines.port import Batch, Event, Status
 
 
 def tick_to_json(tick: Tick) -> dict[str, Any]:
@@ -40,6 +40,8 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
     if status.events:
         data["events"] = [_event_to_json(event) for event in status.events]
+    if status.batches:
+        data["batches"] = {name: list(map(list, some)) for name, some in status.batches.items()}
     if tick.snapshot is not None:
         data["snapshot"] = snapshot_to_json(tick.snapshot)
     if tick.decision is not None:
@@ -71,6 +73,12 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         pause_s=data.get("pause_s", 0.0),
         replica_s=FrozenDict(data["replica_s"]),
         events=tuple(_event_from_json(event) for event in data.get("events", ())),
+        batches=FrozenDict(
+            {
+                name: tuple(Batch(*numbers) for numbers in some)
+                for name, some in data.get("batches", {}).items()
+            }
+        ),
         offered_records=records["offered"],
         processed_records=records["processed"],
         dropped_records=records["dropped"],

@@ -5,7 +5,7 @@ Time is advanced by the harness: a simulator jumps, a real engine waits.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from penstock.core.decision import Move
 from penstock.core.frozen import FrozenDict
@@ -55,6 +55,21 @@ class Event:
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
+class Batch(NamedTuple):
+    """One batch of an operator that works in batches; times are those of the run."""
+
+    planned_s: float
+    committed_s: float
+    replicas: int
+    rows_in: int
+    rows_out: int
+    #: Seconds that the operator's function worked, over all replicas, and on the slowest of them.
+    busy_s: float
+    longest_s: float
+    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    waiting: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """How an engine is, apart from what policies may know."""
@@ -78,6 +93,8 @@ class Status:
     replica_s: Mapping[str, float] = field(default_factory=FrozenDict)
     #: Since the last call, oldest first.
     events: tuple[Event, ...] = ()
+    #: Batches since the last call by operator, oldest first; empty where there are none.
+    batches: Mapping[str, tuple[Batch, ...]] = field(default_factory=FrozenDict)
     #: Records since the run began.
     offered_records: int = 0
     processed_records: int = 0

@@ -2,13 +2,16 @@
 
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from penstock.errors import InputError, nearest
 from penstock.pipelines.loading import load_pipeline
+from penstock.pipelines.nexmark.queries import QUERIES
+from penstock.pipelines.nexmark.queries.pacing import declare
 from penstock.pipelines.pipeline import Pipeline
+from penstock.workloads.workload import Workload
 
 SET = "--set"
 #: Modules that pipelines are loaded from.
@@ -20,10 +23,14 @@ class Built(NamedTuple):
 
     pipeline: Pipeline
     numbers: Mapping[str, Any]
+    #: Declares it anew for events that happen as a workload lets them come, where they have times.
+    following: Callable[[Workload], Pipeline] | None = None
 
 
 def build_pipeline(name: str, given: Mapping[str, Any]) -> Built:
-    """Return a ready pipeline, or the one in a file; numbers go to its function `build`."""
+    """Return a ready pipeline, a query, or what is in a file; numbers go to its `build`."""
+    if name in QUERIES:
+        return _query(name, given)
     pipeline = load_pipeline(name)
     module = _module_of(pipeline)
     build = getattr(module, "build", None)
@@ -44,6 +51,21 @@ def build_pipeline(name: str, given: Mapping[str, Any]) -> Built:
         # whatever sends the file's functions to other processes looks for the pipeline in it
         vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
     return Built(built, numbers)
+
+
+def _query(name: str, given: Mapping[str, Any]) -> Built:
+    known = dict(inspect.signature(declare).parameters)
+    del known["query"], known["load"]
+    read = {key: _read(key, text, known) for key, text in given.items()}
+    numbers = {key: each.default for key, each in known.items()} | read
+
+    def following(load: Workload | None) -> Pipeline:
+        try:
+            return declare(name, load, **read)
+        except InputError as wrong:
+            raise InputError(f"{SET} {wrong.field}", wrong.problem, wrong.hint) from None
+
+    return Built(following(None), numbers, following)
 
 
 def _module_of(pipeline: Pipeline) -> ModuleType:

@@ -94,11 +94,13 @@ class Prepared:
 def prepare(spec: SparkSpec) -> Prepared:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     faster = check_speed_up(spec.speed_up)
-    pipeline, numbers = build_pipeline(spec.pipeline, spec.numbers)
+    pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
     topology = pipeline.check()
     master = parse_master(spec.master) if spec.master is not None else None
     executors = _executors(spec, master, pipeline)
     load = _load(spec, pipeline)
+    if load is not None and following is not None:
+        pipeline = following(load)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
     policy = find_policy(spec.policy)

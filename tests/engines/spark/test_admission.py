@@ -1,10 +1,13 @@
 """Batches are bounded by what replicas carry, and what is given up is given up once."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engines.spark.recording import batch, task
 
 from penstock.engines.spark.admission import FIRST_ROWS, GROWTH, Speed, Waiting
+from penstock.engines.spark.records import TaskRecord
 
 
 def test_a_first_batch_is_small() -> None:
@@ -98,3 +101,30 @@ def test_what_does_not_fit_is_the_newest() -> None:
 
 def test_what_is_too_old_is_the_oldest() -> None:
     assert Waiting(start=5, end=12).expired(8).skips == ((5, 8, "expired"),)
+
+
+def sliced(rows: int, call_s: float, row_s: float, slices: int = 32) -> TaskRecord:
+    """One task whose rows are spread over its slices, as evenly as they go, but not quite."""
+    counts = [rows // slices + (number < rows % slices) for number in range(slices)]
+    loads = tuple(call_s + row_s * count if count else 0.0 for count in counts)
+    whole = task(rows=rows, busy_s=sum(loads))
+    return replace(whole, slices=tuple(range(slices)), loads=loads, counts=tuple(counts))
+
+
+@given(st.floats(0.001, 0.05), st.floats(1e-5, 0.01), st.sampled_from([0.2, 1.0, 5.0]))
+def test_calls_for_slices_do_not_make_batches_ever_smaller(
+    call_s: float, row_s: float, batch_s: float
+) -> None:
+    # 32 calls a replica may take longer than a batch shall: it must come to rows all the same
+    speed, rows = Speed(), 0
+    for number in range(60):
+        rows = speed.limit(2, batch_s) // 2
+        speed = speed.after(batch(number, tasks=[sliced(rows, call_s, row_s)] * 2))
+    calls_s, work_s = 32 * call_s, rows * row_s
+    assert work_s > 0.8 * min(calls_s, batch_s)
+    assert calls_s + work_s < 1.2 * max(batch_s, 2 * calls_s) + 2 * row_s
+
+
+def test_a_batch_for_an_operator_without_slices_is_as_before() -> None:
+    speed = Speed().after(batch(0, tasks=[task(rows=100, busy_s=1.0)] * 2))
+    assert (speed.slices, speed.calls.rows_of_one) == (0, 0.0)

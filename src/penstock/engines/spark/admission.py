@@ -2,12 +2,15 @@
 
 A batch that is not bounded grows with its backlog, and then nothing is elastic: a change takes
 effect with the next batch only. So a batch takes as many rows as k replicas carry in the time
-that a batch shall last, by what they carried in the last ones.
+that a batch shall last, by what they carried in the last ones. Where the function is called for
+each slice of a state, rows take at least as long as the calls: with fewer, most of a batch
+would be calls, the next one would take fewer still, and so on.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from penstock.engines.spark.records import BatchRecord
 
@@ -24,6 +27,44 @@ _FORGET = 0.1
 Skip = tuple[int, int, str]
 
 
+class Calls(NamedTuple):
+    """Seconds of calls by their rows, one call a slice: sums in which the last batches weigh most.
+
+    >>> calls = Calls().after([(rows, 0.01 + 0.002 * rows) for rows in (0, 3, 5, 9)])
+    >>> round(calls.rows_of_one, 6)
+    5.0
+    """
+
+    number: float = 0.0
+    rows: float = 0.0
+    seconds: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
+
+    def after(self, calls: Iterable[tuple[int, float]]) -> "Calls":
+        """Add the calls of one more batch."""
+        n, rows, seconds, squares, products = (value * (1 - _NEW) for value in self)
+        for r, s in calls:
+            n, rows, seconds = n + 1, rows + r, seconds + s
+            squares, products = squares + r * r, products + r * s
+        return Calls(n, rows, seconds, squares, products)
+
+    @property
+    def rows_of_one(self) -> float:
+        """Rows that take as long as a call does without any; infinite where rows seem to be free.
+
+        They do, too, if all calls had as many; a few more of them will tell.
+        """
+        if not self.number:
+            return 0.0
+        spread = self.number * self.squares - self.rows * self.rows
+        slope = self.number * self.products - self.rows * self.seconds
+        if spread <= 1e-9 * self.number * self.squares or slope <= 0:
+            return math.inf
+        a_row_s = slope / spread
+        return max(0.0, (self.seconds / a_row_s - self.rows) / self.number)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
     """Rows/s: of one replica in a batch as a whole, and of each replica by itself."""
@@ -31,6 +72,9 @@ class Speed:
     mean: float | None = None
     last_rows: float = 0.0
     replicas: tuple[float | None, ...] = ()
+    #: With state: its slices, and what it takes to work on one of them.
+    slices: int = 0
+    calls: Calls = Calls()
 
     def after(self, record: BatchRecord) -> "Speed":
         """What is known when one more batch is done."""
@@ -45,7 +89,19 @@ class Speed:
         # small batches show their fixed costs; a speed that doubles is the better knowledge
         before = self.mean if self.mean is not None and now <= 2 * self.mean else now
         mean = before * (1 - _NEW) + now * _NEW
-        return Speed(mean=mean, last_rows=rows / len(record.tasks), replicas=self._each(record))
+        called = [
+            (rows, seconds)
+            for task in worked
+            for rows, seconds in zip(task.counts, task.loads, strict=bool(task.counts))
+            if rows
+        ]
+        return Speed(
+            mean=mean,
+            last_rows=rows / len(record.tasks),
+            replicas=self._each(record),
+            slices=sum(len(task.slices) for task in record.tasks),
+            calls=self.calls.after(called) if called else self.calls,
+        )
 
     def _each(self, record: BatchRecord) -> tuple[float | None, ...]:
         mean = self.mean
@@ -66,7 +122,10 @@ class Speed:
         if self.mean is None:
             return FIRST_ROWS * replicas
         most = max(self.last_rows, FIRST_ROWS) * GROWTH
-        return min(full_rows(self.mean, batch_s), math.ceil(most)) * replicas
+        # beyond what is known to be carried only step by step: each one tells more
+        worth_calling = min(self.calls.rows_of_one * self.slices / replicas, 2 * self.last_rows)
+        rows = max(full_rows(self.mean, batch_s), worth_calling)
+        return math.ceil(min(rows, most)) * replicas
 
 
 def full_rows(speed: float, batch_s: float) -> int:

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.port import Batch, Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark import failures
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.executors import Executors
@@ -19,7 +19,7 @@ from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_query, make_topics
-from penstock.engines.spark.records import BatchLog
+from penstock.engines.spark.records import BatchLog, BatchRecord
 from penstock.engines.spark.recovery import recover
 from penstock.engines.spark.rescaling import Rescaler
 from penstock.engines.spark.starting import Starter, is_between_batches
@@ -225,6 +225,7 @@ class SparkEngine:
         told = {self._path(one.name): latency(one.fresh) for one in sinks}
         ages = [age for one in sources if (age := age_when_taken(one.fresh)) is not None]
         lost = sum(one.rows_dropped for one in ops.values())
+        batches = {n: tuple(map(self._batch, one.fresh)) for n, one in ops.items() if one.fresh}
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         for one in ops.values():
             one.fresh = []
@@ -240,6 +241,7 @@ class SparkEngine:
             age_s=sum(ages) / len(ages) if ages else None,
             replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
             events=events,
+            batches=FrozenDict(batches),
             offered_records=offered,
             processed_records=taken - lost,
             dropped_records=lost,
@@ -320,8 +322,24 @@ class SparkEngine:
     def _next_batch(self, name: str) -> int:
         return self._followed[name].log.next if name in self._followed else 0
 
+    def _second(self, at: float) -> float:
+        """The second of the run at a time of the wall clock."""
+        return round(max(0.0, self._before_s + at - self._began), 3)
+
+    def _batch(self, record: BatchRecord) -> Batch:
+        return Batch(
+            planned_s=self._second(record.planned_at),
+            committed_s=self._second(record.committed_at),
+            replicas=record.replicas,
+            rows_in=record.rows_in,
+            rows_out=record.rows_out,
+            busy_s=round(sum(task.busy_s for task in record.tasks), 4),
+            longest_s=round(max((task.busy_s for task in record.tasks), default=0.0), 4),
+            waiting=record.waiting,
+        )
+
     def _in_run_time(self, event: Event) -> Event:
-        at = round(max(0.0, self._before_s + event.at - self._began), 3)
+        at = self._second(event.at)
         return Event(at=at, kind=event.kind, operator=event.operator, numbers=event.numbers)
 
     def _in_order(self) -> list[str]:

@@ -93,6 +93,8 @@ class BatchPlan:
     planned_at: float
     tasks: tuple[TaskInput, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    waiting: int | None = None
 
 
 def save_plan(path: Path, plan: BatchPlan) -> None:

@@ -34,9 +34,12 @@ class TaskRecord:
     #: Chunks of rows, and the sum of (seconds of a chunk)^2 / (its rows): gives the variation.
     chunks: int = 0
     squares: float = 0.0
-    #: With state: the slices it worked on, the seconds for each, and rows that came too late.
+    #: With state: the slices it worked on, and the seconds for each.
     slices: tuple[int, ...] = ()
     loads: tuple[float, ...] = ()
+    #: Rows of each of these slices.
+    counts: tuple[int, ...] = ()
+    #: Rows that came too late.
     late: int = 0
 
 
@@ -52,6 +55,8 @@ class BatchRecord:
     committed_at: float
     tasks: tuple[TaskRecord, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    waiting: int | None = None
     #: Rows written, by the second (a float) in which they were due at their producer.
     events: tuple[tuple[float, int], ...] = ()
     outputs: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
@@ -100,7 +105,7 @@ class BatchRecord:
 
 
 def _task(data: Mapping[str, Any]) -> TaskRecord:
-    many = {name: tuple(data.get(name, ())) for name in ("slices", "loads")}
+    many = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
     return TaskRecord(**{**data, **many})
 
 

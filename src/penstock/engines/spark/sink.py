@@ -160,6 +160,7 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         committed_at=now,
         tasks=tasks,
         dropped=plan.dropped,
+        waiting=plan.waiting,
         events=merge(message.events for message in told),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
         state=state,

@@ -68,6 +68,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
         ended=time.time(),
         slices=share.slices,
         loads=tuple(round(worker.seconds.get(number, 0.0), 6) for number in share.slices),
+        counts=tuple(worker.rows.get(number, 0) for number in share.slices),
         late=worker.late,
     )
     return Done(record, worker.written, merged, worker.latest)

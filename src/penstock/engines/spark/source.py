@@ -147,6 +147,8 @@ class _Mind:
         self.seen: dict[str, int] = {}
         self.replicas: int | None = None
         self.planned: tuple[Offset, Offset, BatchPlan] | None = None
+        #: Rows that waited at the last look.
+        self.waiting: int | None = None
         self.began = 0.0
         self.behind: Topic | None = None
         self.held_s, self.held_since = 0.0, 0.0
@@ -173,7 +175,8 @@ class _Mind:
         self.replicas = order.replicas
         waiting = {name: self._waiting(name, start) for name in self.topics}
         limit = self.speed.limit(order.replicas, self.duty.batch_s)
-        rows = take({name: queue.live_rows for name, queue in waiting.items()}, limit)
+        there = {name: queue.live_rows for name, queue in waiting.items()}
+        self.waiting, rows = sum(there.values()), take(there, limit)
         ends = {name: queue.end_after(rows[name]) for name, queue in waiting.items()}
         if all(ends[name] == waiting[name].start for name in ends):
             return start
@@ -251,6 +254,7 @@ class _Mind:
             planned_at=time.time(),
             tasks=tasks,
             dropped=dropped(skips),
+            waiting=self.waiting,
         )
         if duty.kind != "native":  # whose tasks at the sink are others than those of the source
             save_plan(self.places.plan(duty.name), plan)

@@ -1,13 +1,23 @@
-"""Event times that go with a run: events happen as its workload lets them come."""
+"""A query for a run: events happen as its workload lets them come, and rows take their time."""
 
 from dataclasses import replace
 
 from penstock.pipelines.nexmark.order import KINDS, ROUND
 from penstock.pipelines.nexmark.queries import QUERIES
+from penstock.pipelines.nexmark.queries.lasting import lasting
 from penstock.pipelines.nexmark.queries.parts import Variant, usual
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.nexmark.times import Following
+from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.workload import Workload
+
+
+def declare(
+    query: str, load: Workload | None, variant: Variant = "thesis", service_s: float = 0.0
+) -> Pipeline:
+    """Declare a query as a run needs it; without a workload events come at the usual rate."""
+    setting = paced(query, variant, load) if load is not None else None
+    return lasting(QUERIES[query].build(variant, setting), service_s)
 
 
 def paced(query: str, variant: Variant, load: Workload) -> Setting:

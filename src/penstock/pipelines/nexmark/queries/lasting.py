@@ -1,0 +1,62 @@
+"""Operators that wait, so that two cores carry as many replicas as the thesis had.
+
+A row takes as long as it is told to, of which the real work is a part; see `pipelines.service`.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.core.frozen import FrozenDict
+from penstock.errors import InputError
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.service import CHUNK_ROWS
+
+#: What a row takes at each operator, as a share of what it takes at the query's own: after the
+#: speeds of the simulated pipelines, which are those of the thesis.
+WORK: Mapping[str, Mapping[str, float]] = FrozenDict(
+    q1={"source": 1.6, "mapper": 1.0, "sink": 0.6},
+    q2={"source": 2.0, "filter": 1.0, "sink": 0.8},
+    q3={"auctions": 0.1, "persons": 0.1, "filter": 0.05, "category": 0.05, "join": 1.0},
+    q5={"source": 0.12, "window": 1.0, "sink": 0.12},
+    q8={"auctions": 0.2, "persons": 0.2, "join": 1.0, "sink": 0.1},
+    q11={"source": 0.28, "window": 1.0, "sink": 0.15},
+)
+
+
+def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
+    """Let a row take so many seconds at the query's own operator, and its share at the others."""
+    if not 0 <= service_s < float("inf"):
+        raise InputError("service_s", f"must be at least 0 and finite, got {service_s:g}")
+    if not service_s:
+        return pipeline
+    for name, operator in pipeline.operators.items():
+        row_s = service_s * WORK.get(pipeline.name, {}).get(name, 0.0)
+        few = min(operator.options.chunk_rows or CHUNK_ROWS, CHUNK_ROWS)
+        pipeline.operators[name] = replace(
+            operator,
+            function=Lasting(operator.function, row_s),
+            options=replace(operator.options, chunk_rows=few if operator.kind == "batch" else None),
+        )
+    return pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """A function whose rows take their time, one after the other."""
+
+    function: Any
+    row_s: float
+
+    def __call__(self, given: pa.RecordBatch | Mapping[str, pa.RecordBatch], *more: Any) -> Any:
+        """Do the work, and wait for the rest."""
+        began = time.perf_counter()
+        result = self.function(given, *more)
+        inputs = given.values() if isinstance(given, Mapping) else (given,)
+        rest_s = self.row_s * sum(rows.num_rows for rows in inputs) - time.perf_counter() + began
+        if rest_s > 0:
+            time.sleep(rest_s)
+        return result
