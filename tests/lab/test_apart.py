@@ -110,3 +110,13 @@ def _interrupt(ready: Path, number: signal.Signals) -> None:
     while not ready.exists() and time.monotonic() < until:
         time.sleep(0.01)
     os.kill(os.getpid(), number)
+
+
+def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    """A run that was started with nohup outlives its terminal."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        body = "os.kill(os.getppid(), signal.SIGHUP)" + ending("finished")
+        assert run_apart(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -6,14 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from penstock.cli.comparing import (
-    Compared,
-    as_document,
-    as_json,
-    as_page,
-    as_spreadsheet,
-    as_terminal,
-)
+from penstock.cli.compared import Compared, as_json, as_spreadsheet
+from penstock.cli.comparing import as_document, as_page, as_terminal
 from penstock.cli.progress import Bar
 from penstock.errors import InputError
 from penstock.lab.bounds import with_hindsight

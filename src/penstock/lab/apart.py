@@ -68,7 +68,9 @@ def _told() -> Iterator[list[subprocess.Popen[bytes]]]:
             raise KeyboardInterrupt
         child[0].send_signal(signal.SIGINT)
 
-    before = {number: signal.signal(number, handle) for number in _SIGNALS}
+    # who said nohup wants it to go on
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in heard}
     try:
         yield child
     finally:
