@@ -1,6 +1,7 @@
 """General tests that all engines pass."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.contracts.engine_checks import AT_MOST, CHECKS, OFFERED_RATE, REPLICA_RATE, Make, Paced
@@ -27,6 +28,12 @@ PIPELINE = SimulatedPipeline(
         ),
     ),
 )
+#: Those that ship, and one more level.
+PROFILES = {name: load_profile(name) for name in profiles()}
+PROFILES["batches"] = replace(PROFILES["spark"], level="batches")
+PROFILES["batches-job"] = replace(
+    PROFILES["batches"], rescaling=PROFILES["spark"].rescaling.but(scope="job")
+)
 LOAD = Workload.of_steps([OFFERED_RATE] * 60, step_s=60.0)
 
 
@@ -34,18 +41,18 @@ def maker(profile: str) -> Make:
     """Makes engines of one profile, each the same."""
 
     def make() -> Paced:
-        return Paced(build_engine(PIPELINE, load_profile(profile), LOAD, "ds2", seed=1))
+        return Paced(build_engine(PIPELINE, PROFILES[profile], LOAD, "ds2", seed=1))
 
     return make
 
 
 @pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", PROFILES)
 def test_every_engine(profile: str, check: Callable[[Make], None]) -> None:
     check(maker(profile))
 
 
-@pytest.mark.parametrize("profile", profiles())
+@pytest.mark.parametrize("profile", PROFILES)
 def test_simulators_repeat_themselves_bit_for_bit(profile: str) -> None:
     runs = []
     for step in (60, 15):

@@ -112,7 +112,8 @@ def prepare(spec: RunSpec) -> Prepared:
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
     profile = with_changes(load_profile(spec.engine), spec.profile)
-    pipeline = load_pipeline(spec.query)
+    # one that was measured on this very engine goes before one that ships
+    pipeline = profile.pipelines.get(spec.query) or load_pipeline(spec.query)
     if spec.initial is not None:
         pipeline = pipeline.starting_with(spec.initial)
     if spec.mode == "reactive":

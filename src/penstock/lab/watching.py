@@ -3,15 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from penstock.control.loop import Tick
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Engine, Plan, Status
 from penstock.errors import NotReadyError
-
-if TYPE_CHECKING:
-    from penstock.lab.feeding import Feeding
 
 #: Seconds between two looks.
 LOOK_S = 0.5
@@ -71,13 +68,25 @@ class Drained(Protocol):
         """Truthy if an operator stopped."""
 
 
+class Fed(Protocol):
+    """What fills the topics."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """What ended it before its time."""
+
+
 class Ending:
     """Says when a run is over: asked to, or everything offered and worked off."""
 
     def __init__(
         self,
         engine: Drained,
-        feeding: "Feeding | None",
+        feeding: Fed | None,
         stop: Stop,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

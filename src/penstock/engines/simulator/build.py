@@ -1,7 +1,8 @@
-"""An engine from a pipeline, a profile and a load: fluid, or record by record."""
+"""An engine from a pipeline, a profile and a load: fluid, record by record or batch by batch."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.engines.port import Engine
 from penstock.engines.simulator.fluid_engine import STEP_S, FluidEngine
@@ -14,6 +15,9 @@ from penstock.engines.simulator.service import Service
 from penstock.workloads.arrivals import arrival_times
 from penstock.workloads.workload import Workload
 
+if TYPE_CHECKING:
+    from penstock.engines.simulator.batch_engine import BatchEngine
+
 #: Seconds of a load that are counted at once.
 _BLOCK = 600
 
@@ -24,8 +28,42 @@ def build_engine(
     """Make the engine that the profile asks for; the monitor is that of the policy."""
     if profile.level == "records":
         return _records(pipeline, profile, load, seed)
+    if profile.level == "batches":
+        sources = [op for op in pipeline.operators if not op.upstream]
+        feeds = {op.topic: Feed(load * op.share) for op in sources}
+        return build_batches(pipeline, profile, feeds, seed)
     monitor = profile.monitor_of(policy)
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
+
+
+class Feed(NamedTuple):
+    """What comes into a topic that no operator fills, and how single records come."""
+
+    load: Workload
+    arrivals: str = "deterministic"
+    seed: int = 0
+
+
+def build_batches(
+    pipeline: SimulatedPipeline, profile: Profile, feeds: Mapping[str, Feed], seed: int
+) -> "BatchEngine":
+    """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
+    # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
+    from penstock.engines.simulator.batch_engine import BatchEngine  # noqa: PLC0415
+    from penstock.engines.simulator.batches import BatchWalk  # noqa: PLC0415
+    from penstock.engines.simulator.binned import written  # noqa: PLC0415
+
+    rules = profile.batches
+    rows = {
+        topic: written(feed.load, feed.arrivals, feed.seed, rules.write_s)
+        for topic, feed in feeds.items()
+    }
+    return BatchEngine(
+        BatchWalk(pipeline, rules, profile.rescaling, rows, seed),
+        batch_s=rules.batch_s,
+        window_s=profile.monitor.window_s,
+        max_replicas=profile.max_replicas,
+    )
 
 
 def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, Iterator[int]]:

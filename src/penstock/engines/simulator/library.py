@@ -1,27 +1,14 @@
 """The profiles and pipelines that ship, and those of other people by path."""
 
 import tomllib
-from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
-
-_OPERATOR_FIELDS = {
-    "upstream": tuple,
-    "capacity_rate": float,
-    "sent": dict,
-    "replicas": int,
-    "max_replicas": int,
-    "state_mb": float,
-    "native": bool,
-    "distribution": str,
-    "scv": float,
-    "share": float,
-}
 
 
 def profiles() -> tuple[str, ...]:
@@ -50,27 +37,6 @@ def load_pipeline(name: str) -> SimulatedPipeline:
         return parse_pipeline(Path(name).stem, data)
     except InputError as wrong:
         raise wrong.at(where) from None
-
-
-def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
-    """Read a simulated pipeline from parsed TOML."""
-    for key in data:
-        if key not in ("summary", "objective_s", "operators"):
-            raise InputError(key, "unknown field", nearest(key, ["objective_s", "operators"]))
-    operators = []
-    for operator, fields in data.get("operators", {}).items():
-        for key in fields:
-            if key not in _OPERATOR_FIELDS:
-                hint = nearest(key, _OPERATOR_FIELDS)
-                raise InputError(f"operators.{operator}.{key}", "unknown field", hint)
-        if "capacity_rate" not in fields:
-            raise InputError(f"operators.{operator}.capacity_rate", "missing")
-        values = {key: _OPERATOR_FIELDS[key](value) for key, value in fields.items()}
-        operators.append(SimulatedOperator(name=operator, **values))
-    if not operators:
-        raise InputError("operators", "missing: a pipeline has at least one")
-    objective = data.get("objective_s")
-    return SimulatedPipeline(name=name, operators=tuple(operators), objective_s=objective)
 
 
 def _names(room: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.topology import Topology
+from penstock.engines.simulator.batch_model import Costs
 from penstock.errors import InputError, nearest
 
 
@@ -22,6 +23,7 @@ class SimulatedOperator:
     #: Records sent to each downstream operator for each record taken; 1 where absent.
     sent: Mapping[str, float] = field(default_factory=FrozenDict)
     replicas: int = 1
+    min_replicas: int = 1
     max_replicas: int | None = None
     #: State that has to move when parallelism changes, in megabytes.
     state_mb: float = 0.0
@@ -32,6 +34,10 @@ class SimulatedOperator:
     scv: float | None = None
     #: Share of the offered load that this source gets; ignored elsewhere.
     share: float = 1.0
+    #: What its batches cost, where batches are followed; None: what fits `capacity_rate`.
+    costs: Costs | None = None
+    #: Share of each slice in the rows, if keys do not fall evenly.
+    slice_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 < self.capacity_rate < float("inf"):
@@ -39,6 +45,11 @@ class SimulatedOperator:
             raise InputError(f"{self.name}.capacity_rate", problem)
         if self.replicas < 1 or (self.max_replicas or self.replicas) < self.replicas:
             raise InputError(f"{self.name}.replicas", f"must fit its bounds, got {self.replicas}")
+
+    @property
+    def topic(self) -> str:
+        """The topic that it reads as a source."""
+        return self.costs.topic if self.costs and self.costs.topic else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

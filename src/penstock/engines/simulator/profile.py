@@ -6,8 +6,13 @@ from typing import Any
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.params import Params, param
+from penstock.engines.simulator.batch_model import Batches
+from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.record_model import QUEUES
 from penstock.errors import InputError, nearest
+
+LEVELS = ("fluid", "records", "batches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +81,11 @@ class Profile:
 
     name: str
     summary: str = ""
-    #: "fluid", or "records" where every record is followed.
+    #: "fluid"; "records" or "batches" where every one of them is followed.
     level: str = "fluid"
     rescaling: Rescaling = field(default_factory=Rescaling)
     queues: Queues = field(default_factory=Queues)
+    batches: Batches = field(default_factory=Batches)
     monitor: Monitor = field(default_factory=Monitor)
     #: What the monitor shows one policy in another way: each asked with queries of its own.
     monitor_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
@@ -88,6 +94,8 @@ class Profile:
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
     max_replicas: int | None = None
+    #: Pipelines as they were measured on this very engine; others come from files of their own.
+    pipelines: Mapping[str, SimulatedPipeline] = field(default_factory=FrozenDict)
 
     def monitor_of(self, policy: str) -> Monitor:
         """The monitor as it shows things to one policy."""
@@ -101,6 +109,7 @@ class Profile:
 _SECTIONS: dict[str, type[Params]] = {
     "rescaling": Rescaling,
     "queues": Queues,
+    "batches": Batches,
     "monitor": Monitor,
     "loop": Loop,
 }
@@ -109,10 +118,13 @@ _PLAIN = ("summary", "level", "max_replicas", "guards")
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
     """Read a profile from parsed TOML; sections named `x.policy` hold for one policy only."""
-    known = [*_SECTIONS, *_PLAIN]
+    known = [*_SECTIONS, *_PLAIN, "pipelines"]
     for key in data:
         if key not in known:
             raise InputError(key, "unknown section", nearest(key, known))
+    level = data.get("level", LEVELS[0])
+    if level not in LEVELS:
+        raise InputError("level", f"unknown level {level!r}", nearest(str(level), LEVELS))
     values: dict[str, Any] = {key: data[key] for key in _PLAIN if key in data}
     guards, guards_for = _split(data.get("guards", {}))
     monitor, monitor_for = _split(data.get("monitor", {}))
@@ -122,8 +134,18 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             values[section] = kind.parse(sections.get(section, {}))
         except InputError as wrong:
             raise wrong.under(section) from None
+    values["pipelines"] = FrozenDict(
+        {query: _pipeline(query, told) for query, told in data.get("pipelines", {}).items()}
+    )
     values |= {"guards": guards, "guards_for": guards_for, "monitor_for": monitor_for}
     return Profile(name=name, **values)
+
+
+def _pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
+    try:
+        return parse_pipeline(name, data)
+    except InputError as wrong:
+        raise wrong.under(f"pipelines.{name}") from None
 
 
 def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:

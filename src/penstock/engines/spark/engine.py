@@ -9,27 +9,24 @@ from pyspark.sql import SparkSession
 
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Batch, Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark import failures
+from penstock.engines.spark.account import LOOK_S, observed, told
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.following import Followed
-from penstock.engines.spark.monitor import age_when_taken, latency, operator_snapshot
 from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_query, make_topics
-from penstock.engines.spark.records import BatchLog, BatchRecord
+from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
 from penstock.engines.spark.rescaling import Rescaler
 from penstock.engines.spark.starting import Starter, is_between_batches
-from penstock.errors import NotReadyError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.topic import Topic
 
-#: Seconds between two looks at records and queues.
-LOOK_S = 0.25
 #: Seconds between two questions to Spark whether queries live.
 WATCH_S = 1.0
 #: A query that has had no batch after this long is not waited for.
@@ -160,46 +157,29 @@ class SparkEngine:
         return self._snapshot
 
     def _observe(self) -> Snapshot:
-        now = self._looked
-        begin = max(self._began, now - self._pace.window_s)
-        sources = [one for one in self._followed.values() if one.is_source]
-        news = any(one.records and one.records[-1].committed_at > self._began for one in sources)
-        if not news and now - self._began < self._pace.window_s:
-            raise NotReadyError("no batch has been committed yet")
-        operators = {
-            name: operator_snapshot(one.sighting(now, begin))
-            for name, one in self._followed.items()
-        }
+        seen = observed(
+            self._followed,
+            now=self._looked,
+            began=self._began,
+            window_s=self._pace.window_s,
+            at=self.at,
+        )
+        operators = dict(seen.operators)
         for name in self._native:
             rescale_s = self._rescaler.expected_s(name)
             operators[name] = replace(operators[name], rescale_s=rescale_s)
-        offered = {one.name: self._offered_rate(one, begin) for one in sources}
-        return Snapshot(
-            at=round(self.at, 3),
-            offered=FrozenDict({name: rate for name, rate in offered.items() if rate is not None}),
-            operators=FrozenDict(operators),
-        )
-
-    def _offered_rate(self, one: Followed, begin: float) -> float | None:
-        samples = [sample for sample in one.offers if sample[0] >= begin - LOOK_S]
-        if len(samples) < 2:
-            return None
-        (start, before), (end, after) = samples[0], samples[-1]
-        return (after - before) / (end - start) if end > start else None
+        return replace(seen, operators=FrozenDict(operators)) if self._native else seen
 
     def apply(self, plan: Plan) -> None:
         """Order replicas; they run from each operator's next batch on."""
-        options = {name: one.operator.options for name, one in self._followed.items()}
-        most = {name: each.max_replicas for name, each in options.items()}
-        least = {name: each.min_replicas for name, each in options.items()}
+        most = {name: one.max_replicas for name, one in self._followed.items()}
+        least = {name: one.min_replicas for name, one in self._followed.items()}
         check_plan(plan, most, self.capabilities, least)
         moves = read_moves(plan.moves, self._sliced)
         if self.executors is not None and plan.executors is not None:
             self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
-            one = self._followed[name]
-            one.requested, one.batches_since = replicas, 0
-            one.asked_at = time.time() if replicas != one.running else None
+            self._followed[name].ask(replicas, time.time())
         for name, homes in moves.items():
             self._moves[name] = (homes, time.time_ns())
         self._follow_replicas(time.time())  # bought before any source takes more
@@ -218,49 +198,18 @@ class SparkEngine:
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
-        ops = self._followed
-        sources = [one for one in ops.values() if one.is_source]
-        offered, taken = self._at_the_door()
-        sinks = [one for one in ops.values() if not self.topology.downstream[one.name]]
-        told = {self._path(one.name): latency(one.fresh) for one in sinks}
-        ages = [age for one in sources if (age := age_when_taken(one.fresh)) is not None]
-        lost = sum(one.rows_dropped for one in ops.values())
-        batches = {n: tuple(map(self._batch, one.fresh)) for n, one in ops.items() if one.fresh}
+        operators = self.pipeline.operators.values()
+        filled = {topic for op in operators if op.kind != "ingest" for topic in op.fills}
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
-        for one in ops.values():
-            one.fresh = []
         level = self.executors
-        return Status(
-            at=round(self.at, 3),
-            requested=FrozenDict({name: one.requested for name, one in ops.items()}),
-            running=FrozenDict({name: one.running for name, one in ops.items()}),
+        return replace(
+            told(self._followed, self.topology, filled, at=self.at, second=self._second),
             executors=level.alive if level else None,
             executors_requested=level.requested if level else None,
             executor_s=round(level.executor_s, 3) if level else None,
-            latency=FrozenDict({path: seen for path, seen in told.items() if seen.count}),
-            age_s=sum(ages) / len(ages) if ages else None,
-            replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
             events=events,
-            batches=FrozenDict(batches),
-            offered_records=offered,
-            processed_records=taken - lost,
-            dropped_records=lost,
-            backlog_records=offered - taken,
             over=self._starter.is_over,
         )
-
-    def _at_the_door(self) -> tuple[int, int]:
-        """Rows that came to topics which no operator fills, and those that all readers took."""
-        operators = self.pipeline.operators.values()
-        filled = {topic for op in operators if op.kind != "ingest" for topic in op.fills}
-        ends: dict[str, int] = {}
-        taken: dict[str, int] = {}
-        for one in self._followed.values():
-            for name, topic in one.topics.items():
-                if name not in filled:
-                    ends[name] = topic.end
-                    taken[name] = min(one.position[name], taken.get(name, topic.end))
-        return sum(ends.values()), sum(taken.values())
 
     # --- for people
 
@@ -303,7 +252,7 @@ class SparkEngine:
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
-            seen = one.look(now, self._pace.window_s, self.places)
+            seen = one.look(now, self._pace.window_s, self._held_s(one.name))
             self._events += [self._in_run_time(event) for event in seen]
         if self.executors is not None:
             self._events += map(self._in_run_time, self.executors.look(now))
@@ -312,6 +261,13 @@ class SparkEngine:
             return
         self._watched = now
         self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
+
+    def _held_s(self, name: str) -> float | None:
+        """Seconds during which back-pressure kept an operator from reading."""
+        try:
+            return float(self.places.held(name).read_text())
+        except (FileNotFoundError, ValueError):
+            return None
 
     def _follow_replicas(self, now: float) -> None:
         """Let the executors follow the sum of what was asked for."""
@@ -325,18 +281,6 @@ class SparkEngine:
     def _second(self, at: float) -> float:
         """The second of the run at a time of the wall clock."""
         return round(max(0.0, self._before_s + at - self._began), 3)
-
-    def _batch(self, record: BatchRecord) -> Batch:
-        return Batch(
-            planned_s=self._second(record.planned_at),
-            committed_s=self._second(record.committed_at),
-            replicas=record.replicas,
-            rows_in=record.rows_in,
-            rows_out=record.rows_out,
-            busy_s=round(sum(task.busy_s for task in record.tasks), 4),
-            longest_s=round(max((task.busy_s for task in record.tasks), default=0.0), 4),
-            waiting=record.waiting,
-        )
 
     def _in_run_time(self, event: Event) -> Event:
         at = self._second(event.at)
@@ -353,8 +297,10 @@ class SparkEngine:
 
     def _follow(self, operator: Operator, replicas: int) -> Followed:
         one = Followed(
-            operator=operator,
+            name=operator.name,
             upstream=self.topology.upstream[operator.name],
+            min_replicas=operator.options.min_replicas,
+            max_replicas=operator.options.max_replicas,
             log=BatchLog(self.places.batches(operator.name)),
             topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
@@ -374,11 +320,3 @@ class SparkEngine:
     def _requested(self, name: str) -> int:
         one = self._followed.get(name)
         return one.requested if one else self._first_replicas(self.pipeline.operators[name])
-
-    def _path(self, name: str) -> str:
-        feeders = self.topology.upstream[name]
-        if not feeders:
-            return name
-        if len(feeders) == 1:
-            return f"{self._path(feeders[0])} > {name}"
-        return f"({' | '.join(feeders)}) > {name}"

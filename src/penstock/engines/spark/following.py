@@ -2,23 +2,52 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from penstock.engines.port import Event
 from penstock.engines.spark.monitor import Sighting
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.records import BatchLog, BatchRecord
-from penstock.pipelines.operator import Operator
-from penstock.topics.topic import Topic
+from penstock.engines.spark.records import BatchRecord
+
+
+class Log(Protocol):
+    """The records of an operator."""
+
+    #: The batch whose record comes next.
+    next: int
+
+    def news(self) -> list[BatchRecord]:
+        """Return those that came since the last call."""
+        ...
+
+
+class Line(Protocol):
+    """A topic, as far as rows wait in it."""
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest row."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The offset behind the newest row."""
+        ...
+
+    def refresh(self) -> int:
+        """Look for what came in; return the end."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
 class Followed:
     """What the driver knows of one operator. Three numbers of replicas are never one."""
 
-    operator: Operator
+    name: str
     upstream: tuple[str, ...]
-    log: BatchLog
-    topics: dict[str, Topic]
+    min_replicas: int = 1
+    max_replicas: int
+    log: Log
+    topics: dict[str, Line]
     batch_s: float
     requested: int
     running: int
@@ -37,11 +66,6 @@ class Followed:
     rows_in: int = 0
     rows_dropped: int = 0
     replica_s: float = 0.0
-
-    @property
-    def name(self) -> str:
-        """The operator's name."""
-        return self.operator.name
 
     @property
     def is_source(self) -> bool:
@@ -66,8 +90,16 @@ class Followed:
         for name, topic in self.topics.items():
             self.position.setdefault(name, topic.first)
 
-    def look(self, now: float, window_s: float, places: Places) -> list[Event]:
-        """Read what is new; `now` is the wall clock. Events have wall clock times, too."""
+    def ask(self, replicas: int, now: float) -> None:
+        """Note that another number of replicas was asked for."""
+        self.requested, self.batches_since = replicas, 0
+        self.asked_at = now if replicas != self.running else None
+
+    def look(self, now: float, window_s: float, held_s: float | None = None) -> list[Event]:
+        """Read what is new; `now` is the wall clock. Events have wall clock times, too.
+
+        `held_s` are the seconds during which back-pressure kept it from reading so far.
+        """
         events = []
         for record in self.log.news():
             events += self._count(record)
@@ -80,14 +112,9 @@ class Followed:
             # with nothing to do there is no batch; the order stands for the next row
             events.append(self._runs(now))
         self._forget(now - window_s)
-        self._look_at_held(now, places)
+        if held_s is not None:
+            self.held.append((now, held_s))
         return events
-
-    def _look_at_held(self, now: float, places: Places) -> None:
-        try:
-            self.held.append((now, float(places.held(self.name).read_text())))
-        except (FileNotFoundError, ValueError):
-            return
 
     def _count(self, record: BatchRecord) -> list[Event]:
         self.position.update(record.end)
@@ -132,8 +159,8 @@ class Followed:
         return Sighting(
             name=self.name,
             upstream=self.upstream,
-            min_replicas=self.operator.options.min_replicas,
-            max_replicas=self.operator.options.max_replicas,
+            min_replicas=self.min_replicas,
+            max_replicas=self.max_replicas,
             requested=self.requested,
             running=self.running,
             now=now,

@@ -1,0 +1,77 @@
+"""What the batch-level simulator is given: how long batches take besides their work, and the work.
+
+Only these times are a model. Which rows a batch takes, how they are dealt and what is measured of
+it are the runtime's own functions on Spark.
+"""
+
+from dataclasses import dataclass
+
+from penstock.core.params import Params, param
+from penstock.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batches(Params):
+    """Micro-batches of all operators: a batch lasts as long as its slowest task, and overhead."""
+
+    batch_s: float = param(1.0, "time that a batch shall take", unit="s", low=0, above=True)
+    gap_s: float = param(0.5, "least time from one plan to the next", unit="s", low=0)
+    fixed_s: float = param(0.1, "overhead of a batch (batch floor)", unit="s", low=0)
+    per_replica_s: float = param(0.0, "overhead for each of its replicas", unit="s", low=0)
+    per_other_s: float = param(
+        0.0, "overhead for each other operator in a batch at that time", unit="s", low=0
+    )
+    between_s: float = param(0.05, "from a commit to the next plan at least", unit="s", low=0)
+    poll_s: float = param(
+        0.03, "until a source is asked again that had no rows or was early", unit="s", low=0
+    )
+    noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
+    write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
+
+    def overhead_s(self, replicas: float, others: float) -> float:
+        """Mean seconds of a batch in which no task works."""
+        return self.fixed_s + self.per_replica_s * replicas + self.per_other_s * others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs(Params):
+    """The work of one operator: a task takes `call_s`, `slice_s` a slice and `row_s` a row."""
+
+    row_s: float = param(0.0, "seconds of a replica for a row", unit="s", low=0)
+    call_s: float = param(0.0, "seconds of a task besides its rows", unit="s", low=0)
+    slice_s: float = param(0.0, "seconds of a slice that has rows, besides them", unit="s", low=0)
+    slices: int = param(0, "slices that keys fall into; 0: rows are dealt evenly", low=0)
+    chunk_rows: int | None = param(None, "rows of a call; none: those of a commit", low=1)
+    spread: float = param(0.0, "spread of tasks: sigma of a lognormal factor", low=0)
+    cpu: float = param(1.0, "share of the work in which a processor is used", low=0)
+    out_delay_s: float = param(0.0, "event time until a row shows in the output", unit="s", low=0)
+    topic: str = param("", "what a source reads, if several read the same")
+
+    def check(self) -> None:
+        """Slices cost something only where there are some."""
+        if self.slice_s and not self.slices:
+            raise InputError("slice_s", "is given without slices")
+
+    def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
+        """Rows/s of one replica in full batches, as long as keys fall evenly."""
+        fixed_s = self.call_s + self.slice_s * self.slices / replicas
+        if not self.row_s and not fixed_s:
+            return 1e9
+        # a batch takes as many rows as took `batch_s` in the last ones, calls included
+        work_s = max(rules.batch_s, fixed_s)
+        rows = max(1.0, (work_s - fixed_s) / self.row_s if self.row_s else 1e9)
+        lost_s = rules.overhead_s(replicas, 0) + rules.between_s
+        return rows / (rows * self.row_s + fixed_s + lost_s)
+
+
+def costs_for(capacity_rate: float, rules: Batches) -> Costs:
+    """Return costs that let a replica carry so many rows/s in full batches.
+
+    >>> round(costs_for(40.0, Batches()).capacity_rate(Batches()), 6)
+    40.0
+    """
+    lost_s = rules.overhead_s(1, 0) + rules.between_s
+    row_s = 1 / capacity_rate * rules.batch_s / (rules.batch_s + lost_s)
+    if row_s > rules.batch_s:  # a batch of one row
+        row_s = max(0.0, 1 / capacity_rate - lost_s)
+    return Costs(row_s=row_s)

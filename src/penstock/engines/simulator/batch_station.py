@@ -1,0 +1,167 @@
+"""One operator of the batch-level simulator: what waits for it, what it knows, what it has done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.random import Generator
+
+from penstock.core.placement import place
+from penstock.engines.simulator.batch_model import Costs
+from penstock.engines.simulator.batch_timing import even_tasks, sliced_tasks
+from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined
+from penstock.engines.simulator.profile import Rescaling
+from penstock.engines.spark.admission import Speed
+from penstock.engines.spark.dealing import take
+from penstock.engines.spark.records import BatchRecord, TaskRecord
+from penstock.engines.spark.versions import homes_of, loads_after
+
+#: Before the run began, each operator had an empty batch, as a query on Spark has.
+_FIRST_S = (-0.5, -0.4)
+
+
+@dataclass(slots=True, kw_only=True)
+class Output:
+    """A topic that an operator fills, with its rows for each row taken."""
+
+    name: str
+    topic: BinnedTopic
+    share: float
+    #: What is left of rows that are not whole yet.
+    rest: float = 0.0
+
+    def thinned(self, rows: Rows) -> Rows:
+        """Return as many rows as come out for those that went in."""
+        if self.share == 1.0:
+            return rows
+        reached = np.cumsum(rows.counts) * self.share + self.rest
+        whole = np.floor(reached + 1e-9)
+        self.rest = float(reached[-1] - whole[-1]) if len(whole) else self.rest
+        counts = np.diff(whole, prepend=0.0).astype(np.int64)
+        return Rows(rows.due[counts > 0], counts[counts > 0])
+
+
+@dataclass(slots=True, kw_only=True)
+class Station:
+    """What an operator's source and sink remember on Spark, and where it stands."""
+
+    name: str
+    costs: Costs
+    scv: float
+    #: Share of each slice in the rows.
+    shares: tuple[float, ...]
+    topics: Mapping[str, BinnedTopic]
+    outputs: tuple[Output, ...]
+    draw: Generator
+    #: Replicas of the next batch.
+    order: int
+    position: dict[str, int] = field(default_factory=dict)
+    records: list[BatchRecord] = field(default_factory=list)
+    speed: Speed = field(default_factory=Speed)
+    loads: list[float] = field(default_factory=list)
+    #: The batch under way, without its outputs, and the rows that it took.
+    current: tuple[BatchRecord, Rows] | None = None
+    #: Nothing waited when it was last asked.
+    is_idle: bool = True
+    #: When a plan may be made at the earliest.
+    free_s: float = 0.0
+    #: Plans are made only while it does not stand still for a change.
+    is_held: bool = False
+    #: Replicas before the last change, and since when there are others.
+    before: int = 0
+    changed_s: float = float("-inf")
+    #: Rows that wait for event time to pass, and the latest due time of the batches before.
+    kept: Rows = NOTHING
+    latest_s: float = float("-inf")
+    #: How many of `records` the source has learnt from.
+    learnt: int = 0
+
+    def begin(self) -> None:
+        """Stand where a query stands after its first batch."""
+        self.position = dict.fromkeys(self.topics, 0)
+        self.loads = [0.0] * self.costs.slices
+        self.before = self.order
+        empty = TaskRecord(rows_in=0, rows_out=0, busy_s=0.0, cpu_s=0.0, began=0.0, ended=0.0)
+        planned_at, committed_at = _FIRST_S
+        first = BatchRecord(
+            batch=0,
+            planned_at=planned_at,
+            committed_at=committed_at,
+            start=dict(self.position),
+            end=dict(self.position),
+            tasks=(empty,) * self.order,
+        )
+        self.records.append(first)
+
+    def waiting(self) -> dict[str, int]:
+        """Rows that wait in each topic."""
+        return {name: topic.end - self.position[name] for name, topic in self.topics.items()}
+
+    def plan(self, now_s: float, batch_s: float, rescaling: Rescaling) -> float | None:
+        """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
+
+        As `next_end` and `plan` of the source do on Spark.
+        """
+        for record in self.records[self.learnt :]:
+            self.speed = self.speed.after(record)
+            if self.loads:
+                self.loads = loads_after(self.loads, record)
+        self.learnt = len(self.records)
+        waiting = self.waiting()
+        rows = take(waiting, self.speed.limit(self.order, batch_s))
+        if not any(rows.values()):
+            self.is_idle = True
+            return None
+        end = {name: self.position[name] + rows[name] for name in rows}
+        parts = [
+            part
+            for name, topic in self.topics.items()
+            for part in topic.read(self.position[name], end[name])
+        ]
+        tasks = self._tasks([part.total for part in parts], self._speeds(now_s, rescaling))
+        record = BatchRecord(
+            batch=len(self.records),
+            start=dict(self.position),
+            end=end,
+            planned_at=now_s,
+            committed_at=now_s,
+            tasks=tuple(tasks),
+            waiting=sum(waiting.values()),
+        )
+        self.current, self.is_idle = (record, joined(parts)), False
+        return max(task.busy_s for task in tasks)
+
+    def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
+        if not self.costs.slices:
+            return even_tasks(self.costs, self.scv, commits, speeds, self.draw)
+        homes = place(self.loads, len(speeds), homes_of(self.records[-1]))
+        return sliced_tasks(
+            self.costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw
+        )
+
+    def _speeds(self, now_s: float, rescaling: Rescaling) -> list[float]:
+        """How fast each replica is: those that were added may have to warm up."""
+        age_s = now_s - self.changed_s
+        if self.order <= self.before or age_s >= rescaling.warmup_s:
+            return [1.0] * self.order
+        slow = rescaling.warmup_speed
+        warm = slow + (1 - slow) * age_s / rescaling.warmup_s
+        return [1.0] * self.before + [warm] * (self.order - self.before)
+
+    def change(self, replicas: int, now_s: float) -> None:
+        """Have other replicas from the next batch on."""
+        if replicas != self.order:
+            self.before, self.order, self.changed_s = self.order, replicas, now_s
+
+    def next_output(self, rows: Rows) -> Rows:
+        """Return what the rows of a batch let out: themselves, or older ones that waited."""
+        if not self.costs.out_delay_s:
+            return rows
+        # what a batch may close is decided by the batches before it, as with a watermark
+        until_s = self.latest_s - self.costs.out_delay_s
+        together = joined([self.kept, rows])
+        out = together.due <= until_s
+        self.kept = Rows(together.due[~out], together.counts[~out])
+        if len(rows.due):
+            self.latest_s = max(self.latest_s, float(rows.due.max()))
+        return Rows(together.due[out], together.counts[out])

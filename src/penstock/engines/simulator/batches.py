@@ -1,0 +1,292 @@
+"""A pipeline batch by batch in simulated time: what happens next, and when.
+
+Each operator goes its own way: it is asked for a plan, its tasks work, the batch is committed and
+its rows show in the topics behind it. The next plan follows when the last commit and the least gap
+are over, or when rows come in.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+
+from penstock.engines.port import Event
+from penstock.engines.simulator.batch_model import Batches, costs_for
+from penstock.engines.simulator.batch_station import Output, Station
+from penstock.engines.simulator.batch_timing import lognormal
+from penstock.engines.simulator.binned import BinnedTopic, Rows
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Rescaling
+from penstock.engines.simulator.service import Service
+from penstock.engines.spark.dealing import cuts
+from penstock.engines.spark.records import BatchRecord
+from penstock.errors import InputError
+
+
+class BatchWalk:
+    """Walks from event to event. `feeds` are the rows of each write, by topic."""
+
+    def __init__(
+        self,
+        pipeline: SimulatedPipeline,
+        rules: Batches,
+        rescaling: Rescaling,
+        feeds: Mapping[str, Iterator[Rows]],
+        seed: int,
+    ) -> None:
+        self.pipeline, self._rules, self._rescaling = pipeline, rules, rescaling
+        self.now_s = 0.0
+        self._feeds = dict(feeds)
+        self._topics = {name: BinnedTopic() for name in feeds}
+        seeds = np.random.SeedSequence(seed).spawn(len(pipeline.operators))
+        self.stations = _stations(pipeline, rules, self._topics, seeds)
+        self._readers = {
+            name: [one for one in self.stations.values() if name in one.topics]
+            for name in {topic for one in self.stations.values() for topic in one.topics}
+        }
+        #: Seconds in which all stood still.
+        self.pause_s = 0.0
+        self.events: list[Event] = []
+        #: Replicas that those have who stand still for a change, when they go on, and since when.
+        self._wishes: dict[str, tuple[int, float]] = {}
+        self._halts: list[_Halt] = []
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._writes = 0
+        self._at(self._rules.write_s, self._write)
+
+    # --- from outside
+
+    def advance(self, until_s: float) -> None:
+        """Let everything happen up to a time."""
+        while self._queue and self._queue[0][0] <= until_s:
+            self.now_s, _, happen = heapq.heappop(self._queue)
+            happen()
+        self.now_s = until_s
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing will come, waits or is in work."""
+        stations = self.stations.values()
+        idle = all(one.current is None and not any(one.waiting().values()) for one in stations)
+        return idle and self.is_fed
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether nothing more will come."""
+        return not self._feeds
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether all operators stand still."""
+        return all(one.is_held and one.current is None for one in self.stations.values())
+
+    def is_changing(self, name: str) -> bool:
+        """Whether an operator stands still for a change, or soon will."""
+        return name in self._wishes
+
+    def order(self, name: str, replicas: int) -> None:
+        """Let an operator have other replicas from its next batch on, or after a pause."""
+        station = self.stations[name]
+        delay_s = self._rescaling.delay_s
+        if name in self.who_pauses:
+            is_under_way = name in self._wishes
+            self._wishes[name] = (replicas, self.now_s)
+            if not is_under_way:
+                self._at(self.now_s + delay_s, lambda: self._halt(station))
+        elif delay_s:
+            self._at(self.now_s + delay_s, lambda: station.change(replicas, self.now_s))
+        else:
+            station.change(replicas, self.now_s)
+
+    @property
+    def who_pauses(self) -> frozenset[str]:
+        """Operators that stand still when their replicas change."""
+        scope = self._rescaling.scope
+        native = {op.name for op in self.pipeline.operators if op.native}
+        everyone = set(self.stations)
+        return frozenset({"nobody": set(), "native": native}.get(scope, everyone))
+
+    # --- what happens
+
+    def _at(self, time_s: float, happen: Callable[[], None]) -> None:
+        heapq.heappush(self._queue, (time_s, next(self._numbers), happen))
+
+    def _write(self) -> None:
+        """Producers write what became due."""
+        for name, feed in list(self._feeds.items()):
+            rows = next(feed, None)
+            if rows is None:
+                del self._feeds[name]
+            elif rows.total:
+                self._append(name, self._topics[name], rows)
+        self._writes += 1
+        if self._feeds:
+            self._at((self._writes + 1) * self._rules.write_s, self._write)
+
+    def _append(self, name: str, topic: BinnedTopic, rows: Rows) -> None:
+        topic.append(rows)
+        for reader in self._readers.get(name, ()):
+            if reader.is_idle and reader.current is None:
+                reader.is_idle = False
+                self._ask(reader, self.now_s + self._soon_s(reader))
+
+    def _ask(self, station: Station, time_s: float) -> None:
+        self._at(max(time_s, station.free_s), lambda: self._plan(station))
+
+    def _soon_s(self, station: Station) -> float:
+        return self._rules.poll_s * lognormal(station.draw, self._rules.noise)
+
+    def _plan(self, station: Station) -> None:
+        if station.is_held or station.current is not None:
+            return
+        rules = self._rules
+        longest_s = station.plan(self.now_s, rules.batch_s, self._rescaling)
+        if longest_s is None:
+            return
+        others = sum(one.current is not None for one in self.stations.values()) - 1
+        overhead_s = rules.overhead_s(station.order, others)
+        overhead_s *= lognormal(station.draw, rules.noise)
+        station.free_s = self.now_s + rules.gap_s + self._soon_s(station)
+        self._at(self.now_s + overhead_s + longest_s, lambda: self._commit(station))
+
+    def _commit(self, station: Station) -> None:
+        assert station.current is not None
+        record, taken = station.current
+        station.position = dict(record.end)
+        station.current = None
+        rows = station.next_output(taken)
+        outs = [output.thinned(rows) for output in station.outputs]
+        shown = max(outs, key=lambda out: out.total) if outs else rows
+        station.records.append(_done(record, shown, self.now_s))
+        for name, topic in station.topics.items():
+            topic.forget(min(one.position[name] for one in self._readers[name]))
+        for output, out in zip(station.outputs, outs, strict=True):
+            if out.total:
+                self._append(output.name, output.topic, out)
+        for halt in self._halts:
+            self._pause(halt)
+        between_s = self._rules.between_s * lognormal(station.draw, self._rules.noise)
+        self._ask(station, self.now_s + between_s)
+
+    # --- changes that stop operators
+
+    def _halt(self, station: Station) -> None:
+        """Let an operator, or all of them, begin no more batches."""
+        is_job = self._rescaling.scope == "job"
+        if is_job and self._halts:  # one change at a time: it takes up what is asked for meanwhile
+            return
+        halt = _Halt([*self.stations.values()] if is_job else [station])
+        for one in halt.stations:
+            one.is_held = True
+        self._halts.append(halt)
+        self._pause(halt)
+
+    def _pause(self, halt: "_Halt") -> None:
+        """Once their batches are done, let the pause begin."""
+        if halt.has_begun or any(one.current is not None for one in halt.stations):
+            return
+        halt.has_begun = True
+        state_mb = {op.name: op.state_mb for op in self.pipeline.operators}
+        state_gb = sum(state_mb[one.name] for one in halt.stations) / 1000
+        length_s = self._rescaling.pause_s + self._rescaling.pause_s_per_gb * state_gb
+        self._at(self.now_s + length_s, lambda: self._resume(halt, length_s))
+
+    def _resume(self, halt: "_Halt", length_s: float) -> None:
+        if self.is_standing:
+            self.pause_s += length_s
+        self._halts.remove(halt)
+        for one in halt.stations:
+            one.is_held = False
+            if one.name in self._wishes:
+                self._tell_change(one, length_s)
+            self._ask(one, self.now_s)
+
+    def _tell_change(self, station: Station, pause_s: float) -> None:
+        replicas, asked_s = self._wishes.pop(station.name)
+        numbers = {
+            "replicas": replicas,
+            "before": station.order,
+            "pause_s": round(pause_s, 3),
+            "after_s": round(self.now_s - asked_s, 3),
+        }
+        self.events.append(
+            Event(at=self.now_s, kind="rescaled", operator=station.name, numbers=numbers)
+        )
+        station.change(replicas, self.now_s)
+
+
+@dataclass(slots=True, eq=False)
+class _Halt:
+    """Operators that stand still together for a change."""
+
+    stations: list[Station]
+    has_begun: bool = False
+
+
+def _stations(
+    pipeline: SimulatedPipeline,
+    rules: Batches,
+    fed: Mapping[str, BinnedTopic],
+    seeds: Sequence[np.random.SeedSequence],
+) -> dict[str, Station]:
+    """Join operators by topics: one behind each, or one for each reader if they get other parts."""
+    made = {op.name: _outputs(op, pipeline) for op in pipeline.operators}
+    stations = {}
+    for op, seed in zip(pipeline.operators, seeds, strict=True):
+        costs = op.costs or costs_for(op.capacity_rate, rules)
+        reads = dict(made[up][op.name] for up in op.upstream)
+        topics = {name: output.topic for name, output in reads.items()}
+        if not topics:
+            topics = {op.topic: fed[op.topic]}
+        service = Service(distribution=op.distribution, mean_s=0.0, scv=op.scv)
+        station = Station(
+            name=op.name,
+            costs=costs,
+            scv=service.spread,
+            shares=_shares(op, costs.slices),
+            topics=topics,
+            outputs=tuple(dict(made[op.name].values()).values()),
+            draw=np.random.default_rng(seed),
+            order=op.replicas,
+        )
+        station.begin()
+        stations[op.name] = station
+    return stations
+
+
+def _shares(op: SimulatedOperator, slices: int) -> tuple[float, ...]:
+    """Return the share of each slice in the rows; even where nobody says."""
+    if not op.slice_shares:
+        return (1 / slices,) * slices if slices else ()
+    if len(op.slice_shares) != slices:
+        problem = f"must be {slices}, one for each slice, got {len(op.slice_shares)}"
+        raise InputError(f"{op.name}.slice_shares", problem)
+    whole = sum(op.slice_shares)
+    return tuple(share / whole for share in op.slice_shares)
+
+
+def _outputs(op: SimulatedOperator, pipeline: SimulatedPipeline) -> dict[str, tuple[str, Output]]:
+    """Return the topic that each operator behind this one reads."""
+    shares = {name: op.sent.get(name, 1.0) for name in pipeline.topology.downstream[op.name]}
+    if len(set(shares.values())) > 1:
+        names = {name: f"{op.name} to {name}" for name in shares}
+    else:
+        names = dict.fromkeys(shares, f"out of {op.name}")
+    made = {
+        topic: Output(name=topic, topic=BinnedTopic(), share=shares[name])
+        for name, topic in names.items()
+    }
+    return {name: (topic, made[topic]) for name, topic in names.items()}
+
+
+def _done(record: BatchRecord, out: Rows, now_s: float) -> BatchRecord:
+    """Return a batch with what it wrote."""
+    edges = cuts([float(task.rows_in) for task in record.tasks], out.total)
+    tasks = tuple(
+        replace(task, rows_out=high - low, began=now_s - task.busy_s, ended=now_s)
+        for task, low, high in zip(record.tasks, edges, edges[1:], strict=False)
+    )
+    return replace(record, committed_at=now_s, tasks=tasks, events=out.events())

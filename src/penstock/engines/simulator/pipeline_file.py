@@ -1,0 +1,53 @@
+"""A simulated pipeline as it stands in a TOML file, or in a profile that was measured with it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.engines.simulator.batch_model import Costs
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.errors import InputError, nearest
+
+_OPERATOR_FIELDS = {
+    "upstream": tuple,
+    "capacity_rate": float,
+    "sent": dict,
+    "replicas": int,
+    "min_replicas": int,
+    "max_replicas": int,
+    "state_mb": float,
+    "native": bool,
+    "distribution": str,
+    "scv": float,
+    "share": float,
+    "slice_shares": tuple,
+}
+
+
+def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
+    """Read a simulated pipeline from parsed TOML."""
+    for key in data:
+        if key not in ("summary", "objective_s", "operators"):
+            raise InputError(key, "unknown field", nearest(key, ["objective_s", "operators"]))
+    operators = []
+    for operator, fields in data.get("operators", {}).items():
+        known = [*_OPERATOR_FIELDS, "costs"]
+        for key in fields:
+            if key not in known:
+                hint = nearest(key, known)
+                raise InputError(f"operators.{operator}.{key}", "unknown field", hint)
+        if "capacity_rate" not in fields:
+            raise InputError(f"operators.{operator}.capacity_rate", "missing")
+        values = {key: kind(fields[key]) for key, kind in _OPERATOR_FIELDS.items() if key in fields}
+        costs = _costs(operator, fields["costs"]) if "costs" in fields else None
+        operators.append(SimulatedOperator(name=operator, costs=costs, **values))
+    if not operators:
+        raise InputError("operators", "missing: a pipeline has at least one")
+    objective = data.get("objective_s")
+    return SimulatedPipeline(name=name, operators=tuple(operators), objective_s=objective)
+
+
+def _costs(operator: str, data: Mapping[str, Any]) -> Costs:
+    try:
+        return Costs.parse(data, "cost of an operator")
+    except InputError as wrong:
+        raise wrong.under(f"operators.{operator}.costs") from None

@@ -1,0 +1,235 @@
+"""A profile of level batches, fitted to journals of real runs, each number with its source."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from penstock.engines.port import Batch
+from penstock.engines.simulator.batch_model import Batches, Costs
+from penstock.engines.spark.duty import GAP_S
+from penstock.errors import InputError
+from penstock.lab import calibrating_operators as operators
+from penstock.lab.calibrating_runs import Evidence, Part, topology_of
+from penstock.lab.preparing import INTERVAL_S, WINDOW_S
+from penstock.lab.robust import Fit, fit_line, fit_mean
+
+#: What is used where nothing could be fitted.
+USUAL = Batches()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One number of a profile."""
+
+    #: Its place in the file, such as ("batches", "fixed_s").
+    path: tuple[str, ...]
+    #: What people call it.
+    label: str
+    value: Any
+    fit: Fit | None = None
+    #: What it was fitted from, or why it was not and what is used instead.
+    source: str = ""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the runs tell it."""
+        return self.fit is not None and self.fit.is_fitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """All numbers of a profile, and the runs that they are from."""
+
+    runs: tuple[str, ...]
+    estimates: tuple[Estimate, ...]
+
+    def value(self, *path: str) -> Any:
+        """Return one number by its place."""
+        return next(e.value for e in self.estimates if e.path == path)
+
+
+def calibrate(runs: Sequence[Evidence]) -> Calibration:
+    """Fit a profile; runs of different pipelines share the numbers of the engine."""
+    _check(runs)
+    engine = list(_engine(runs))
+    rules = Batches(**{e.path[1]: e.value for e in engine if e.path[0] == "batches"})
+    found = [*engine]
+    for name in dict.fromkeys(run.pipeline for run in runs):
+        mine = [run for run in runs if run.pipeline == name]
+        objective_s = mine[0].objective_s
+        if objective_s is not None:
+            path = ("pipelines", name, "objective_s")
+            told = Estimate(path=path, label="objective", value=objective_s, source="as asked")
+            found.append(told)
+        for part in mine[0].parts.values():
+            found += _operator(mine, part, rules)
+    return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(found))
+
+
+def _check(runs: Sequence[Evidence]) -> None:
+    seen: dict[str, Evidence] = {}
+    for run in runs:
+        first = seen.setdefault(run.pipeline, run)
+        if dict(first.numbers) != dict(run.numbers) or first.batch_s != run.batch_s:
+            problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
+            hint = "calibrate runs with the same --set and --batch together"
+            raise InputError("RUN", problem, hint)
+
+
+# --- the engine
+
+
+def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+    yield _given("batches", "batch_s", "batch length", runs[0].batch_s, "as asked")
+    yield _given("batches", "gap_s", "batch gap", GAP_S, "as the runtime has it")
+    pairs = [
+        (batch, others)
+        for run in runs
+        for name, some in run.batches.items()
+        for batch, others in zip(some, run.others[name], strict=True)
+    ]
+    batches = [batch for batch, _ in pairs]
+    columns = np.array([[1.0, b.replicas, others] for b, others in pairs])
+    lost_s = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
+    floor, replica, other = fit_line(columns, np.maximum(lost_s, 0.0))
+    said = _from(runs)
+    yield _fitted("batches", "fixed_s", "batch floor", floor, said, USUAL.fixed_s)
+    yield _fitted("batches", "per_replica_s", "batch overhead, each replica", replica, said, 0.0)
+    label = "interference, each other query in a batch"
+    yield _fitted("batches", "per_other_s", label, other, said, 0.0)
+    between = fit_mean(np.array(list(_between(runs))))
+    label = "batch overhead, from commit to plan"
+    yield _fitted("batches", "between_s", label, between, said, USUAL.between_s)
+    poll = fit_mean(np.array(list(_polls(runs))))
+    yield _fitted("batches", "poll_s", "batch overhead, asked again", poll, said, USUAL.poll_s)
+    factors = np.array([floor.value, replica.value, other.value])
+    noise = operators.noise_of(batches, columns @ factors)
+    yield _fitted("batches", "noise", "noise", noise, said, USUAL.noise)
+    yield from _rescaling(runs)
+    source = "what a snapshot looks back on; a run that is sped up divides it"
+    yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
+    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run is told otherwise")
+
+
+def _between(runs: Sequence[Evidence]) -> Iterator[float]:
+    """Seconds from a commit to the plan of a batch whose rows waited already."""
+    for one, two in _neighbours(runs):
+        more = one.waiting is not None and one.waiting > one.rows_in
+        if more and one.committed_s > one.planned_s + GAP_S:
+            yield two.planned_s - one.committed_s
+
+
+def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
+    """Seconds behind the least gap after which a source that was early is asked again."""
+    for one, two in _neighbours(runs):
+        late_s = two.planned_s - one.planned_s - GAP_S
+        if one.committed_s < one.planned_s + 0.7 * GAP_S and -0.05 < late_s < 0.3 * GAP_S:
+            yield max(0.0, late_s)
+
+
+def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch]]:
+    for run in runs:
+        for some in run.batches.values():
+            yield from pairwise(some)
+
+
+def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+    pauses, changes = [], []
+    for event in (event for run in runs for tick in run.ticks for event in tick.status.events):
+        if event.kind == "rescaled" and "pause_s" in event.numbers:
+            pauses.append(float(event.numbers["pause_s"]))
+        elif event.kind == "running" and "after_s" in event.numbers:
+            changes.append(float(event.numbers["after_s"]))
+    yield _given("rescaling", "scope", "who pauses", "native", "as the runtime has it")
+    fit = fit_mean(np.array(pauses))
+    usual = float(np.mean(pauses)) if pauses else 0.0
+    shown = f", changes there after {np.median(changes):.2f} s" if changes else ""
+    why = f"{len(pauses)} pauses of native operators{shown}"
+    yield _fitted("rescaling", "pause_s", "rescale pauses", fit, why, usual)
+
+
+# --- operators
+
+
+def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[Estimate]:
+    place = ("pipelines", runs[0].pipeline, "operators", part.name)
+    costs = (*place, "costs")
+    said = _from(runs, part.name)
+    work = operators.work(runs, part)
+    values = {name: fit.value for name, fit in work.items()}
+    known = Costs(slices=part.slices).but(**values)
+    capacity = known.capacity_rate(rules)
+    row = work["row_s"]
+    low = known.but(row_s=row.high).capacity_rate(rules)
+    high = known.but(row_s=row.low).capacity_rate(rules)
+    fit = Fit(capacity, low, high, row.count, row.is_fitted)
+    yield _named((*place, "capacity_rate"), "per-replica capacity", fit, said, capacity)
+    for name, value in _structure(part).items():
+        yield Estimate(path=(*place, name), label=name, value=value, source="as declared")
+    labels = {"row_s": "seconds a row", "call_s": "seconds a task", "slice_s": "seconds a slice"}
+    for name, fit in work.items():
+        yield _named((*costs, name), labels[name], fit, said, 0.0)
+    fit = operators.spread(runs, part, values["row_s"], values["call_s"])
+    yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
+    yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
+    delay = operators.out_delay(runs, part)
+    if delay.value:
+        yield _named((*costs, "out_delay_s"), "event time until the output", delay, said, 0.0)
+    for name, value in _declared_costs(part).items():
+        yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
+    yield _named((*place, "scv"), "variation of rows", operators.variation(runs, part), said, 0.0)
+    selectivity = operators.selectivity(runs, part, delay.value)
+    for target in topology_of(runs[0].parts).downstream[part.name]:
+        label = f"selectivity to {target}"
+        yield _named((*place, "sent", target), label, selectivity, said, 1.0)
+    if part.slices and (shares := operators.weights(runs, part)):
+        source = f"seconds of slices in snapshots; {said}"
+        path = (*place, "slice_shares")
+        yield Estimate(path=path, label="shares of slices", value=shares, source=source)
+
+
+def _structure(part: Part) -> Mapping[str, Any]:
+    told: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
+    if part.upstream:
+        told["upstream"] = list(part.upstream)
+    else:
+        told["share"] = part.share
+    if part.min_replicas > 1:
+        told["min_replicas"] = part.min_replicas
+    if part.max_replicas is not None:
+        told["max_replicas"] = part.max_replicas
+    return told | ({"native": True} if part.kind == "native" else {})
+
+
+def _declared_costs(part: Part) -> Mapping[str, Any]:
+    told = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
+    return {name: value for name, value in told.items() if value}
+
+
+# --- how numbers are told
+
+
+def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
+    return Estimate(path=(section, name), label=label, value=value, source=source)
+
+
+def _fitted(section: str, name: str, label: str, fit: Fit, said: str, usual: float) -> Estimate:
+    return _named((section, name), label, fit, said, usual)
+
+
+def _named(path: tuple[str, ...], label: str, fit: Fit, said: str, usual: float) -> Estimate:
+    if fit.is_fitted:
+        return Estimate(path=path, label=label, value=fit.value, fit=fit, source=said)
+    why = f"not fitted: {said} do not tell it; {usual:g} is used"
+    return Estimate(path=path, label=label, value=usual, fit=fit, source=why)
+
+
+def _from(runs: Sequence[Evidence], operator: str = "") -> str:
+    count = sum(
+        len(some) for run in runs for name, some in run.batches.items() if operator in ("", name)
+    )
+    names = ", ".join(run.name for run in runs)
+    return f"{count} batches of {names}"

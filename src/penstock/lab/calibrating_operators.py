@@ -1,0 +1,140 @@
+"""What the operators of a pipeline cost, by their batches in real runs."""
+
+from collections.abc import Iterable, Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from penstock.core.snapshot import OperatorSnapshot
+from penstock.engines.port import Batch
+from penstock.lab.calibrating_runs import Evidence, Part
+from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean, fit_ratio, fit_sigma
+
+#: A row that shows later than this behind its batch has waited for event time to pass.
+_LATER_S = 3.0
+_NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
+
+
+def work(runs: Sequence[Evidence], part: Part) -> dict[str, Fit]:
+    """Fit the seconds of a task, of a slice and of a row."""
+    some = [batch for run in runs for batch in run.batches.get(part.name, ())]
+    rows = np.array([float(b.rows_in) for b in some])
+    busy = np.array([b.busy_s for b in some])
+    replicas = np.array([float(b.replicas) for b in some])
+    if part.slices:
+        called = part.slices * (1 - (1 - 1 / part.slices) ** rows)
+        row, call, slice_ = fit_line(np.column_stack((rows, replicas, called)), busy)
+        return {"row_s": row, "call_s": call, "slice_s": slice_}
+    row, call = fit_line(np.column_stack((rows, np.minimum(replicas, rows))), busy)
+    return {"row_s": row, "call_s": call}
+
+
+def spread(runs: Sequence[Evidence], part: Part, row_s: float, call_s: float) -> Fit:
+    """Fit how tasks of the same size differ, by how much the longest exceeds what it should take.
+
+    The logarithm of the largest of k lognormal times is expected at sigma times what the largest
+    of k normal ones is.
+    """
+    if part.slices:
+        return _NOTHING
+    logs, expected = [], []
+    for b in (b for run in runs for b in run.batches.get(part.name, ())):
+        plain_s = call_s + -(-b.rows_in // b.replicas) * row_s
+        if b.rows_in >= b.replicas > 1 and plain_s > 0 and b.longest_s > 0:
+            logs.append(np.log(b.longest_s / plain_s))
+            expected.append(NormalDist().inv_cdf((b.replicas - 0.375) / (b.replicas + 0.25)))
+    if len(logs) < 8:
+        return _NOTHING
+    return fit_line(np.array(expected)[:, None], np.array(logs))[0]
+
+
+def out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
+    """Fit how much event time passes until rows show in the output of an operator with state."""
+    if part.kind not in ("sliced", "native") or not part.upstream:
+        return _NOTHING
+    later = []
+    for run in runs:
+        for tick in run.ticks:
+            if tick.snapshot is None:
+                continue
+            seen = tick.snapshot.operators
+            own = _seen(seen.get(part.name), "latency_p50_s")
+            before = [_seen(seen.get(up), "latency_p50_s") for up in part.upstream]
+            known = [s for s in before if s is not None]
+            if own is not None and known:
+                later.append(own - max(known))
+    times = [b.committed_s - b.planned_s for run in runs for b in run.batches.get(part.name, ())]
+    if len(later) < 8 or not times:
+        return _NOTHING
+    hop_s = 1.5 * float(np.mean(times))  # a batch, and half of one until it begins
+    found = fit_mean(np.array(later) - hop_s)
+    return found if found.value > _LATER_S else Fit(0.0, 0.0, 0.0, found.count)
+
+
+def selectivity(runs: Sequence[Evidence], part: Part, delay_s: float) -> Fit:
+    """Fit the rows that come out for each that goes in."""
+    tops, bottoms = [], []
+    for run in runs:
+        some = run.batches.get(part.name, ())
+        end_s = some[-1].planned_s - delay_s if some else 0.0
+        tops += [float(b.rows_out) for b in some]
+        # what went in last has not come out yet
+        bottoms += [float(b.rows_in) if b.planned_s <= end_s else 0.0 for b in some]
+    return fit_ratio(np.array(tops), np.array(bottoms))
+
+
+def variation(runs: Sequence[Evidence], part: Part) -> Fit:
+    """Fit the scv of service times, as snapshots tell it."""
+    return _middle(op.service_scv for op in _snapshots(runs, part))
+
+
+def cpu(runs: Sequence[Evidence], part: Part) -> Fit:
+    """Fit the share of the work in which a processor is used."""
+    shares = []
+    for op in _snapshots(runs, part):
+        each = op.extra.get("replicas")
+        busy = [float(one["busy"]) for one in each] if isinstance(each, tuple | list) else []
+        if op.cpu is not None and busy and sum(busy) > 0.05 * len(busy):
+            shares.append(op.cpu * len(busy) / sum(busy))
+    return _middle(shares)
+
+
+def weights(runs: Sequence[Evidence], part: Part) -> list[float]:
+    """Return the share of each slice in the work; empty if nothing tells it."""
+    total: FloatArray = np.zeros(part.slices)
+    for op in _snapshots(runs, part):
+        loads = op.extra.get("slices")
+        if isinstance(loads, tuple | list) and len(loads) <= part.slices:
+            total[: len(loads)] += np.array(loads, dtype=float)
+    whole = float(total.sum())
+    return [round(float(share), 5) for share in total / whole] if whole else []
+
+
+def noise_of(batches: Sequence[Batch], expected: FloatArray) -> Fit:
+    """Fit the spread of overheads around what is expected of them."""
+    lost = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
+    good = (lost > 0) & (expected > 0)
+    return fit_sigma(np.log(lost[good] / expected[good]))
+
+
+def _snapshots(runs: Sequence[Evidence], part: Part) -> Iterable[OperatorSnapshot]:
+    for run in runs:
+        for tick in run.ticks:
+            if tick.snapshot is not None and part.name in tick.snapshot.operators:
+                yield tick.snapshot.operators[part.name]
+
+
+def _seen(op: OperatorSnapshot | None, name: str) -> float | None:
+    value = op.extra.get(name) if op is not None else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _middle(values: Iterable[float | None]) -> Fit:
+    """Return the median, with the interval that holds it by order statistics."""
+    known = sorted(v for v in values if v is not None)
+    if len(known) < 8:
+        return Fit(0.0, 0.0, 0.0, len(known), is_fitted=False)
+    half = 0.98 * np.sqrt(len(known))
+    low = known[max(0, int(len(known) / 2 - half))]
+    high = known[min(len(known) - 1, int(np.ceil(len(known) / 2 + half)))]
+    return Fit(float(np.median(known)), low, high, len(known))

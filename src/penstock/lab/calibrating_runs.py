@@ -1,0 +1,145 @@
+"""What a calibration reads of a run: its batches, its ticks, and how operators hang together."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.control.header import SPARK, engine_kind
+from penstock.control.loop import Tick
+from penstock.control.rundir import Run, read_run
+from penstock.core.frozen import FrozenDict
+from penstock.core.topology import Topology
+from penstock.engines.port import Batch
+from penstock.errors import InputError
+from penstock.lab.simulation import RunSpec, prepare
+
+#: Batches of the first seconds are those of a JVM that still compiles.
+BEGINNING_S = 5.0
+DESCRIPTION = "pipeline.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One operator as it was declared."""
+
+    name: str
+    upstream: tuple[str, ...] = ()
+    kind: str = "batch"
+    slices: int = 0
+    chunk_rows: int | None = None
+    replicas: int = 1
+    min_replicas: int = 1
+    max_replicas: int | None = None
+    share: float = 1.0
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One run."""
+
+    name: str
+    pipeline: str
+    numbers: Mapping[str, Any]
+    batch_s: float
+    objective_s: float | None
+    parts: Mapping[str, Part]
+    #: By operator, those with rows, oldest first.
+    batches: Mapping[str, Sequence[Batch]]
+    #: By operator, for each of these batches the other operators that were in one.
+    others: Mapping[str, Sequence[int]] = field(default_factory=FrozenDict)
+    ticks: Sequence[Tick] = ()
+
+
+def read_evidence(directory: Path) -> Evidence:
+    """Read a run; `InputError` if its journal does not tell of single batches."""
+    run = read_run(directory)
+    found: dict[str, list[Batch]] = {}
+    for tick in run.journal.ticks:
+        for name, some in tick.status.batches.items():
+            found.setdefault(name, []).extend(some)
+    if not any(found.values()):
+        hint = "only runs on Spark, or of a profile of level batches, have some"
+        raise InputError("", "its journal tells of no batches", hint, str(directory))
+    is_real = engine_kind(run.journal.run) == SPARK
+    parts = _declared(directory) if is_real else _simulated(run)
+    spec = run.spec
+    late = {n: [b for b in some if b.planned_s > BEGINNING_S] for n, some in found.items()}
+    return Evidence(
+        name=directory.name,
+        pipeline=spec["pipeline"] if is_real else Path(spec["query"]).stem,
+        numbers=spec.get("numbers", {}),
+        batch_s=spec.get("batch_s", 1.0),
+        objective_s=run.journal.run.get("objective_s"),
+        parts=parts,
+        batches={name: [b for b in some if b.rows_in] for name, some in late.items()},
+        others={
+            name: [_others(found, name, b.planned_s) for b in some if b.rows_in]
+            for name, some in late.items()
+        },
+        ticks=run.journal.ticks,
+    )
+
+
+def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int:
+    return sum(
+        any(b.planned_s <= at < b.committed_s for b in some)
+        for other, some in batches.items()
+        if other != name
+    )
+
+
+def _declared(directory: Path) -> dict[str, Part]:
+    """Read what the run wrote down of its pipeline."""
+    try:
+        told = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
+        operators: Mapping[str, Any] = told["operators"]
+        fed: Mapping[str, Any] = told["produces"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(
+            "", f"cannot be read: {error}", where=str(directory / DESCRIPTION)
+        ) from None
+    writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
+    return {
+        name: Part(
+            name=name,
+            upstream=tuple(writers[topic] for topic in op["reads"] if topic in writers),
+            kind=op["kind"],
+            slices=(op.get("slicing") or {}).get("slices", 0),
+            chunk_rows=op["options"]["chunk_rows"],
+            replicas=op["options"]["replicas"],
+            min_replicas=op["options"]["min_replicas"],
+            max_replicas=op["options"]["max_replicas"],
+            share=sum(fed[topic].get("share", 1.0) for topic in op["reads"] if topic in fed) or 1.0,
+            topic=next((topic for topic in op["reads"] if topic in fed), ""),
+        )
+        for name, op in operators.items()
+        if op["kind"] in ("frame", "batch", "sliced", "native")
+    }
+
+
+def _simulated(run: Run) -> dict[str, Part]:
+    """Prepare a simulated run again for its pipeline."""
+    pipeline = prepare(RunSpec.from_json(run.spec)).pipeline
+    return {
+        op.name: Part(
+            name=op.name,
+            upstream=op.upstream,
+            kind="native" if op.native else "sliced" if op.costs and op.costs.slices else "batch",
+            slices=op.costs.slices if op.costs else 0,
+            chunk_rows=op.costs.chunk_rows if op.costs else None,
+            replicas=op.replicas,
+            min_replicas=op.min_replicas,
+            max_replicas=op.max_replicas,
+            share=op.share,
+            topic=op.costs.topic if op.costs else "",
+        )
+        for op in pipeline.operators
+    }
+
+
+def topology_of(parts: Mapping[str, Part]) -> Topology:
+    """Return how operators hang together."""
+    return Topology.of({name: part.upstream for name, part in parts.items()})

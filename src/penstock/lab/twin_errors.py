@@ -1,0 +1,67 @@
+"""How far a twin is from its run, figure by figure. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Figures = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A figure, and how far the twin may be off: a share of the real one, or a number."""
+
+    name: str
+    of: Callable[[Figures], float]
+    most: float
+    is_share: bool
+
+    def error(self, real: float, twin: float) -> float:
+        """Return how far off it is, with its sign."""
+        if not self.is_share:
+            return twin - real
+        return twin / real - 1 if real else (0.0 if not twin else float("inf"))
+
+
+BOUNDS = (
+    Bound(name="mean replicas", of=lambda f: f["replicas"]["avg"], most=0.15, is_share=True),
+    Bound(name="mean latency, s", of=lambda f: f["latency_s"]["avg"], most=0.25, is_share=True),
+    Bound(name="rescales", of=lambda f: f["rescales"], most=2.0, is_share=False),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One figure of a run and of its twins."""
+
+    bound: Bound
+    real: float
+    twins: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the twins."""
+        return sum(self.twins) / len(self.twins)
+
+    @property
+    def error(self) -> float:
+        """How far the mean is off."""
+        return self.bound.error(self.real, self.mean)
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is within the bound."""
+        return abs(self.error) <= self.bound.most + 1e-9
+
+
+def compared(real: Figures, twins: Sequence[Figures]) -> tuple[Compared, ...]:
+    """Compare a run with its twins."""
+    return tuple(
+        Compared(bound=bound, real=bound.of(real), twins=tuple(bound.of(twin) for twin in twins))
+        for bound in BOUNDS
+    )
+
+
+def all_inside(found: Sequence[Compared]) -> bool:
+    """Whether every figure is within its bound."""
+    return all(one.is_inside for one in found)

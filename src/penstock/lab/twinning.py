@@ -1,0 +1,123 @@
+"""The twin of a run on Spark: the same load, policy and guards, simulated batch by batch.
+
+Everything that decides is the run's own: its workload with its seed, its parameters and guards as
+its journal has them, the loop with its ticks, the end when all is worked off.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.control.execution import Patience
+from penstock.control.header import SPARK, decider_of, engine_kind
+from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.rundir import Run, read_run
+from penstock.control.scores import score
+from penstock.engines.simulator.batch_engine import BatchEngine
+from penstock.engines.simulator.build import Feed, build_batches
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Profile
+from penstock.errors import InputError
+from penstock.lab.preparing import Prepared, prepare
+from penstock.lab.spark_spec import SparkSpec
+from penstock.lab.watching import Ending, Stop, Watched
+from penstock.pipelines.operator import Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Real:
+    """A run on Spark, read and prepared anew."""
+
+    directory: Path
+    run: Run
+    spec: SparkSpec
+    prepared: Prepared
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """What was journaled."""
+        return self.run.journal.ticks
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """What every default came to."""
+        return self.run.journal.run
+
+
+def read_real(directory: Path) -> Real:
+    """Read a run on Spark; `InputError` if it cannot have a twin."""
+    run = read_run(directory)
+    where = str(directory)
+    if engine_kind(run.journal.run) != SPARK:
+        raise InputError("RUN", "is not a run on Spark", "penstock run makes such runs", where)
+    if not run.journal.ticks:
+        raise InputError("RUN", "its journal has no ticks yet", where=where)
+    spec = SparkSpec.from_json(run.spec)
+    prepared = prepare(spec)
+    if prepared.load is None:
+        raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
+    return Real(directory=directory, run=run, spec=spec, prepared=prepared)
+
+
+def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
+    """Run the twin to its end."""
+    engine = twin_engine(real, profile, seed)
+    ending = Ending(engine, engine, Stop(), clock=lambda: engine.at)
+    return run_loop(
+        Watched(engine, ending, lambda _: None, clock=lambda: engine.at),
+        decider_of(real.header),
+        Schedule(duration_s=float("inf"), interval_s=real.header["interval_s"]),
+        clock=lambda: engine.at,
+        patience=Patience(),
+        dry_run=real.spec.dry_run,
+        stop=ending,
+    )
+
+
+def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
+    """Make the engine of a twin; `InputError` if the profile does not know the pipeline."""
+    prepared, spec = real.prepared, real.spec
+    assert prepared.load is not None
+    feeds = {
+        feed.topic: Feed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
+        for i, feed in enumerate(prepared.pipeline.feeds.values())
+    }
+    fitting = replace(
+        profile,
+        batches=profile.batches.but(batch_s=spec.batch_s),
+        monitor=profile.monitor.but(window_s=prepared.window_s),
+    )
+    return build_batches(_pipeline(prepared, profile), fitting, feeds, seed)
+
+
+def _pipeline(prepared: Prepared, profile: Profile) -> SimulatedPipeline:
+    """Return the profile's pipeline with the bounds and the replicas of the run."""
+    name = prepared.pipeline.name
+    known = profile.pipelines.get(name)
+    declared = {n: op for n, op in prepared.pipeline.operators.items() if op.scales}
+    if known is None or profile.level != "batches":
+        hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
+        raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
+    if set(known.names) != set(declared):
+        problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
+        raise InputError("--profile", problem, "calibrate it anew")
+    operators = tuple(_operator(op, declared[op.name], prepared.initial) for op in known.operators)
+    return replace(known, operators=operators)
+
+
+def _operator(
+    op: SimulatedOperator, declared: Operator, initial: Mapping[str, int]
+) -> SimulatedOperator:
+    options = declared.options
+    return replace(
+        op,
+        replicas=initial.get(op.name, options.replicas),
+        min_replicas=options.min_replicas,
+        max_replicas=options.max_replicas,
+    )
+
+
+def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> dict[str, Any]:
+    """Return the scores of a run, real or not."""
+    return score(ticks, objective_s)
