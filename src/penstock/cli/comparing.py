@@ -1,9 +1,10 @@
-"""A comparison for people and for machines: tables, rankings, one page."""
+"""A comparison for people: tables, rankings, one page."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import replace
 
+from penstock.cli.compared import Compared
 from penstock.lab.compare import CERTAIN, CONTESTED, COST, HINDSIGHT, LATENCY, Group, Pair, Row
 from penstock.lab.statistics import Interval
 from penstock.reports.canvas import as_svg
@@ -11,7 +12,6 @@ from penstock.reports.page import Drawing, Section, make_page
 from penstock.reports.pictures import Point, Range, pareto
 from penstock.reports.tables import (
     Table,
-    as_csv,
     as_markdown,
     as_text,
     with_interval,
@@ -41,64 +41,56 @@ _STEPS = (
     f"< from {100 * CERTAIN:g} % on, ~ below."
 )
 
+_ONE_SEED = (
+    "One seed: this order was seen once, and nothing tells how certain a step is, "
+    "which is what ~ stands for."
+)
+
 Writer = Callable[[float | None, float, float], str]
 
 
-def as_terminal(groups: Sequence[Group]) -> str:
+def as_terminal(grids: Sequence[Compared]) -> str:
     """Return tables and rankings as plain text."""
     parts = []
-    for group in groups:
-        parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
-        parts += [*_rankings(group), "", ""]
-    return "\n".join([*parts, _STEPS])
+    for grid in grids:
+        if len(grids) > 1:
+            parts += [grid.name, "=" * len(grid.name), ""]
+        parts += [grid.note, ""] if grid.note else []
+        for group in grid.groups:
+            parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
+            parts += [*_rankings(group), "", ""]
+    return "\n".join([*parts, *dict.fromkeys(_steps(g) for grid in grids for g in grid.groups)])
 
 
-def as_document(name: str, groups: Sequence[Group]) -> str:
-    """Return tables, rankings and all pairs as Markdown."""
-    parts = [f"# {name}", ""]
-    for group in groups:
-        parts += [f"## {group.name}", "", as_markdown(_table(group, with_interval)), ""]
-        parts += [f"- {line}" for line in _rankings(group)] + ["", _STEPS, ""]
-        if group.pairs:
-            parts += [as_markdown(_pairs(group)), ""]
+def as_document(title: str, grids: Sequence[Compared], command: str) -> str:
+    """Return tables, rankings and all pairs as Markdown; one section a grid if there are many."""
+    parts = [f"# {title}", "", f"Made by `{command}`.", ""]
+    parts += [line for note in _notes(grids) for line in (note, "")]
+    depth = "###" if len(grids) > 1 else "##"
+    for grid in grids:
+        parts += [f"## {grid.name}", ""] if len(grids) > 1 else []
+        for group in grid.groups:
+            parts += [f"{depth} {group.name}", "", as_markdown(_table(group, with_interval)), ""]
+            parts += [f"- {line}" for line in _rankings(group)] + ["", _steps(group), ""]
+            if group.pairs:
+                pairs = _pairs(group)
+                parts += [f"{depth}# {pairs.title}", "", as_markdown(replace(pairs, title="")), ""]
     return "\n".join(parts)
 
 
-def as_page(name: str, groups: Sequence[Group]) -> str:
+def as_page(title: str, grids: Sequence[Compared], command: str) -> str:
     """Return one HTML page with a picture for each group."""
     sections = []
-    for group in groups:
+    for grid, group in ((one, group) for one in grids for group in one.groups):
         section = Section(
-            title=group.name,
-            paragraphs=(*_rankings(group), _STEPS),
+            title=f"{grid.name}: {group.name}" if len(grids) > 1 else group.name,
+            paragraphs=(*_rankings(group), _steps(group)),
             drawings=_drawings(group),
             tables=(_table(group, with_interval),),
             folded=(_pairs(group),) if group.pairs else (),
         )
         sections.append(section)
-    return make_page(name, sections)
-
-
-def as_spreadsheet(groups: Sequence[Group]) -> str:
-    """Return one line for each cell and figure, as CSV."""
-    columns = ("group", "cell", "policy", "on_front", "seeds", "figure", "mean", "low", "high")
-    return as_csv(columns, (line for group in groups for line in _lines(group)))
-
-
-def as_json(name: str, groups: Sequence[Group]) -> dict[str, Any]:
-    """Return everything for machines."""
-    return {
-        "name": name,
-        "groups": [
-            {
-                "group": group.name,
-                "seeds": list(group.seeds),
-                "cells": [_row_json(row) for row in group.rows],
-                "pairs": [_pair_json(pair) for pair in group.pairs],
-            }
-            for group in groups
-        ],
-    }
+    return make_page(title, sections, " ".join([*_notes(grids), f"Made by: {command}"]))
 
 
 def percent(certainty: float) -> str:
@@ -118,12 +110,25 @@ def _table(group: Group, write: Writer, interval: str = "") -> Table:
     shown = {f.key: _COLUMNS[f.key] for f in group.shown if f.key in _COLUMNS}
     rows = [(_name(row), *(_cell(row, key, write) for key in shown)) for row in group.rows]
     over = interval or f"mean [95 % interval] over {len(group.seeds)} paired seeds"
+    if len(group.seeds) == 1:
+        over = f"one seed only ({group.seeds[0]}): there are no intervals"
     notes = (_FRONT, over, *([_HINDSIGHT] if HINDSIGHT.key in shown else []))
     return Table(columns=("policy", *shown.values()), rows=tuple(rows), notes=notes)
 
 
 def _over(group: Group) -> str:
     return f"is the wider half of the 95 % interval over {len(group.seeds)} paired seeds"
+
+
+def _steps(group: Group) -> str:
+    return _ONE_SEED if len(group.seeds) == 1 else _STEPS
+
+
+def _notes(grids: Sequence[Compared]) -> Iterator[str]:
+    """What is to be known of the grids; what holds for several is said once."""
+    for note in dict.fromkeys(grid.note for grid in grids if grid.note):
+        names = ", ".join(grid.name for grid in grids if grid.note == note)
+        yield f"{names}: {note}" if len(grids) > 1 else note
 
 
 def _name(row: Row) -> str:
@@ -143,7 +148,9 @@ def _rankings(group: Group) -> Iterator[str]:
     for figure in CONTESTED:
         chain, before = "", None
         for row, certainty in group.ranking(figure):
-            if before is not None:
+            if before is not None and len(group.seeds) == 1:
+                chain += " ~ "
+            elif before is not None:
                 chain += f" {'<' if before >= CERTAIN else '~'} ({percent(before)}) "
             chain += row.label
             before = certainty
@@ -158,7 +165,7 @@ def _pairs(group: Group) -> Table:
     for pair in group.pairs:
         row = [pair.first, pair.second]
         for figure in CONTESTED:
-            row += _verdict(pair, figure.key)
+            row += _verdict(pair, figure.key, len(group.seeds))
         rows.append(tuple(row))
     return Table(title="Pair by pair", columns=tuple(columns), rows=tuple(rows), words=2)
 
@@ -169,15 +176,20 @@ def _drawings(group: Group) -> tuple[Drawing, ...]:
         return ()
     title = f"{group.name}: cost and latency"
     svg = as_svg(lambda stream: pareto(points, stream, title))
-    caption = f"{title}, means and 95 % intervals over {len(group.seeds)} seeds"
+    many = len(group.seeds) > 1
+    over = f"means and 95 % intervals over {len(group.seeds)} seeds" if many else "one seed"
+    caption = f"{title}, {over}"
     return (Drawing(svg=svg, caption=caption),)
 
 
-def _verdict(pair: Pair, key: str) -> list[str]:
+def _verdict(pair: Pair, key: str, seeds: int) -> list[str]:
     difference = pair.differences.get(key)
     if difference is None:
         return ["-", "-", "-"]
     better = pair.first if difference.less > 0.5 else pair.second
+    if seeds == 1:
+        tie = difference.less == 0.5
+        return [with_interval(*difference.interval), "-" if tie else better, "one seed"]
     certain = difference.certainty >= CERTAIN
     return [
         with_interval(*difference.interval),
@@ -196,48 +208,3 @@ def _point(row: Row) -> Point | None:
 def _range(interval: Interval) -> Range:
     mean, low, high = interval if interval.is_known else (interval.mean,) * 3
     return Range(mean=mean, low=low, high=high)
-
-
-def _lines(group: Group) -> Iterator[tuple[object, ...]]:
-    for row in group.rows:
-        for figure in group.shown:
-            numbers = _numbers(row.figures[figure.key])
-            head = (group.name, row.label, row.policy, int(row.on_front), len(group.seeds))
-            yield (*head, figure.key, *numbers.values())
-
-
-def _numbers(interval: Interval | None) -> dict[str, float | None]:
-    """Mean, low and high; None where unknown, for JSON and CSV know no infinity."""
-    if interval is None:
-        return dict.fromkeys(("mean", "low", "high"))
-    known = interval.is_known
-    return {
-        "mean": _rounded(interval.mean),
-        "low": _rounded(interval.low) if known else None,
-        "high": _rounded(interval.high) if known else None,
-    }
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
-
-
-def _row_json(row: Row) -> dict[str, Any]:
-    return {
-        "cell": row.cell,
-        "label": row.label,
-        "policy": row.policy,
-        "on_front": row.on_front,
-        "figures": {key: _numbers(interval) for key, interval in row.figures.items()},
-    }
-
-
-def _pair_json(pair: Pair) -> dict[str, Any]:
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "differences": {
-            key: _numbers(found.interval) | {"first_is_less": found.less, "wins": found.wins}
-            for key, found in pair.differences.items()
-        },
-    }

@@ -3,23 +3,22 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.comparing import as_document, as_json, as_page, as_spreadsheet, as_terminal
+from penstock.cli.lab_results import GRID_FILE, jobs_of, run_compare
 from penstock.cli.progress import Bar
-from penstock.errors import InputError
-from penstock.lab.bounds import with_hindsight
-from penstock.lab.compare import compare
+from penstock.errors import InputError, PenstockError
 from penstock.lab.grid import Grid, check_grid, read_grid
-from penstock.lab.runner import kept_results, run_all
+from penstock.lab.runner import RUNS, run_all
 
 EXAMPLES = """\
 examples:
   penstock lab run experiments/policies-on-cosine.toml       run it, or what is left of it
   penstock lab compare runs/policies-on-cosine               who is better, and how certain is it?
   penstock lab compare runs/policies-on-cosine --hindsight --html comparison.html
+  penstock lab run experiments/spark/cosine.toml             the same on Spark, one run at a time
+  penstock lab compare runs/spark-cosine runs/spark-random --markdown results.md
 """
 RUN_EXAMPLES = """\
 a grid is a TOML file; every list is one run for each of its values:
@@ -36,17 +35,22 @@ a grid is a TOML file; every list is one run for each of its values:
 fields: query workload policy engine minutes params guards workload_params profile initial
 mode objective_s interval_s. A table may have a label of its own. Stop at any time: the same
 command goes on with what is left.
+
+With on = "spark" at the top, runs are real, one after the other, each in DIR/runs/. The fields
+are then: query (the pipeline; q1, images, ./mine.py) numbers (the pipeline's own) workload policy
+minutes speed_up rate_scale params guards workload_params initial objective_s interval_s batch_s
+dry_run master executors. Ctrl-C stops the present run, which begins anew when the command is
+given again. note = "..." says what is to be known of the results.
+exit codes: 0 done, 1 a run on Spark has failed (the others are done), 2 you can mend it.
 """
-#: The grid as it was run, beside its results.
-GRID_FILE = "grid.toml"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command with its two verbs."""
     parser = commands.add_parser(
         "lab",
-        help="run grids of simulations and compare them",
-        description="Run grids of simulations and compare them.",
+        help="run grids of runs and compare them",
+        description="Run grids of runs, simulated or on Spark, and compare them.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -64,10 +68,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     running.set_defaults(run=run)
     comparing = verbs.add_parser(
         "compare",
-        help="compare the policies of a grid that has run",
+        help="compare the policies of grids that have run",
         description="Compare cells that met the same loads, over paired seeds.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    comparing.add_argument("directory", metavar="DIR", type=Path, help="where the grid has run")
+    comparing.add_argument(
+        "directories", metavar="DIR", type=Path, nargs="+", help="where a grid has run"
+    )
     for kind in ("markdown", "csv", "html"):
         comparing.add_argument(f"--{kind}", metavar="FILE", type=Path, help=f"write {kind} too")
     comparing.add_argument(
@@ -86,49 +94,36 @@ def run(args: argparse.Namespace) -> int:
     """Check a grid, run what is left of it, say where it is."""
     grid = read_grid(args.spec)
     check_grid(grid, str(args.spec))
-    jobs, out = _jobs(args), args.out or Path("runs") / grid.name
+    jobs, out = _jobs(args, grid), args.out or Path("runs") / grid.name
     _make_directory(out)
     (out / GRID_FILE).write_bytes(args.spec.read_bytes())
+    failed: list[PenstockError] = []
+    if grid.kind.one_by_one:
+        print(f"{grid.name}: each run leaves what it says in {out / RUNS}", file=sys.stderr)
     with Bar(grid.name) as bar:
-        run_all(grid.runs, out, jobs, bar.show)
+        tell = failed.append if grid.kind.one_by_one else None
+        run_all(grid.runs, grid.kind, out, jobs, bar.show, tell)
+    for error in failed:
+        print(f"error: {error}", file=sys.stderr)
     if args.json:
-        print(json.dumps(_run_json(grid, out, bar), indent=2))
-        return 0
-    total, new = bar.last.total, bar.last.done
+        print(json.dumps(_run_json(grid, out, bar, failed), indent=2))
+        return 1 if failed else 0
+    total, new = bar.last.total, bar.last.done - len(failed)
     print(f"{grid.name}: {len(grid.cells)} cells, {total} runs, {new} of them new, in {out}")
+    if failed:
+        print(f"{len(failed)} failed: the same command tries them again")
     print(f"compare them: penstock lab compare {out}")
-    return 0
+    return 1 if failed else 0
 
 
-def run_compare(args: argparse.Namespace) -> int:
-    """Compare what a directory holds."""
-    file = args.directory / GRID_FILE
-    if not file.is_file():
-        hint = "give the directory that penstock lab run has written"
-        raise InputError("DIR", f"there is no {GRID_FILE} in {str(args.directory)!r}", hint)
-    grid, jobs = read_grid(file), _jobs(args)
-    kept = kept_results(grid.runs, args.directory)
-    _tell(kept.missing, kept.outdated, args.directory)
-    results = kept.results
-    if not any(results.values()):
-        raise InputError("DIR", f"there are no results in {str(args.directory)!r}")
-    if args.hindsight:
-        with Bar("hindsight") as bar:
-            results = with_hindsight(results, args.directory, jobs, bar.show)
-    groups = compare(grid.cells, results)
-    _write(args.markdown, lambda: as_document(grid.name, groups))
-    _write(args.csv, lambda: as_spreadsheet(groups))
-    _write(args.html, lambda: as_page(grid.name, groups))
-    shown = json.dumps(as_json(grid.name, groups), indent=2) if args.json else as_terminal(groups)
-    print(shown)
-    return 0
-
-
-def _jobs(args: argparse.Namespace) -> int | None:
-    if args.jobs is not None and args.jobs < 1:
-        raise InputError("--jobs", f"must be at least 1, got {args.jobs}")
-    jobs: int | None = args.jobs
-    return jobs
+def _jobs(args: argparse.Namespace, grid: Grid) -> int | None:
+    jobs = jobs_of(args)
+    if not grid.kind.one_by_one:
+        return jobs
+    if jobs not in (None, 1):
+        problem = f"runs on {grid.kind.name.capitalize()} share the cores, got {jobs}"
+        raise InputError("--jobs", problem, "they go one after the other: leave it out")
+    return 1
 
 
 def _make_directory(out: Path) -> None:
@@ -138,12 +133,13 @@ def _make_directory(out: Path) -> None:
         raise InputError("--out", f"cannot be made: {error}") from None
 
 
-def _run_json(grid: Grid, out: Path, bar: Bar) -> dict[str, Any]:
+def _run_json(grid: Grid, out: Path, bar: Bar, failed: list[PenstockError]) -> dict[str, Any]:
     return {
         "name": grid.name,
         "out": str(out),
         "runs": bar.last.total,
-        "new": bar.last.done,
+        "new": bar.last.done - len(failed),
+        "failed": list(map(str, failed)),
         "cells": [
             {
                 "cell": cell.name,
@@ -154,23 +150,3 @@ def _run_json(grid: Grid, out: Path, bar: Bar) -> dict[str, Any]:
             for cell in grid.cells
         ],
     }
-
-
-def _tell(missing: int, outdated: int, directory: Path) -> None:
-    """Say what the comparison lacks."""
-    again = f"; penstock lab run {directory / GRID_FILE} --out {directory} runs them"
-    if missing:
-        print(f"{missing} runs are missing{again}", file=sys.stderr)
-    if outdated:
-        changed = "a profile, policy, load or simulator that has changed since"
-        print(f"{outdated} runs were made with {changed}{again} again", file=sys.stderr)
-
-
-def _write(path: Path | None, make: Callable[[], str]) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(make(), encoding="utf-8")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be written: {error.strerror}") from None
-    print(f"written: {path}", file=sys.stderr)

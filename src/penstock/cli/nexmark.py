@@ -40,7 +40,7 @@ cores carry as many replicas. Other operators wait for their share of it, after 
 thesis. Event times follow the load. Everything else is as with penstock run, which also resumes it.
 """
 #: What lets two cores carry the thesis' loads, in two minutes.
-SERVICE_S, RATE_SCALE, SPEED_UP = 0.025, 1e-4, 30.0
+SERVICE_S, RATE_SCALE, SPEED_UP = 0.015, 1e-4, 30.0
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

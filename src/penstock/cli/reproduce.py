@@ -22,6 +22,7 @@ from penstock.lab.published import (
     simulate_and_follow,
 )
 from penstock.lab.runner import run_all
+from penstock.lab.simulated import Simulated
 from penstock.lab.simulation import RunSpec
 
 EXAMPLES = """\
@@ -80,7 +81,7 @@ def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
     specs = published.specs(args.seeds)
     out = Path(args.out) / _folder(published)
     with Bar(f"runs of {published.paper}") as bar:
-        results = run_all(specs, out, args.jobs, bar.show, simulate_and_follow)
+        results = run_all(specs, Simulated(simulate_and_follow), out, args.jobs, bar.show)
     return Chapter(
         published=published,
         seeds=len(next(iter(specs.values()))),

@@ -5,12 +5,16 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from penstock.errors import InputError
-from penstock.lab.fields import FIELDS, TABLES, check_field, entries, refuse_unknown
+from penstock.lab.fields import TABLES, by_first_name, check_field, entries, refuse_unknown
+from penstock.lab.kind import Kind
 
 #: Axes that decide which load is met; runs are compared only where it is the same.
-LOAD_AXES = ("query", "workload", "workload_params", "minutes")
+LOAD_AXES = (
+    *("query", "numbers", "workload", "workload_params"),
+    *("minutes", "speed_up", "rate_scale"),
+)
 #: Axes whose values speak for themselves.
-_NAMED = ("query", "workload", "policy", "engine", "mode")
+_NAMED = ("query", "workload", "policy", "engine", "mode", "master")
 
 
 class Choice(NamedTuple):
@@ -20,7 +24,7 @@ class Choice(NamedTuple):
     changes: Mapping[str, Any]
 
 
-def choices_of(axis: str, value: Any) -> Iterator[Choice]:
+def choices_of(axis: str, value: Any, kind: Kind[Any]) -> Iterator[Choice]:
     """All choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
@@ -32,14 +36,17 @@ def choices_of(axis: str, value: Any) -> Iterator[Choice]:
     for index, one in enumerate(values):
         place = f"{where}[{index}]" if len(values) > 1 else where
         if isinstance(one, Mapping):
-            yield from _choices_of_table(axis, one, place)
+            yield from _choices_of_table(axis, one, place, kind)
         else:
             check_field(axis, one, place)
             yield Choice(_words(axis, one), {axis: one})
 
 
-def _choices_of_table(axis: str, table: Mapping[str, Any], where: str) -> Iterator[Choice]:
-    refuse_unknown(table, (*FIELDS, "label"), where)
+def _choices_of_table(
+    axis: str, given: Mapping[str, Any], where: str, kind: Kind[Any]
+) -> Iterator[Choice]:
+    refuse_unknown(given, (*kind.fields, "label"), where)
+    table = by_first_name(given, kind.aliases, where)
     if axis not in table:
         raise InputError(where, f"must say {axis} = ..., got {dict(table)}")
     label = table.get("label", "")

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from penstock.errors import PenstockError
 from penstock.lab.hindsight import beside, hindsight, hindsight_key
-from penstock.lab.runner import Progress, Result, in_parallel, write_atomically
+from penstock.lab.kind import Result
+from penstock.lab.runner import Progress, in_parallel, write_atomically
 from penstock.lab.simulation import RunSpec, prepare
 
 #: Version of the files in `hindsight/`.

@@ -1,16 +1,12 @@
 """What may stand in the fields of a run when people write them down."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from penstock.errors import InputError, nearest
-from penstock.lab.simulation import RunSpec
 
-#: Fields of a run, except for its seed.
-FIELDS = tuple(item.name for item in fields(RunSpec) if item.name != "seed")
 #: Fields that are tables of parameters.
-TABLES = ("params", "guards", "workload_params", "profile")
+TABLES = ("params", "guards", "workload_params", "profile", "numbers")
 
 
 def check_field(field: str, value: Any, where: str) -> None:
@@ -27,6 +23,20 @@ def refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) -
         if key not in names:
             hint = "seeds = ... belongs into [grid]" if key == "seed" else nearest(key, names)
             raise InputError(f"{where}.{key}" if where else key, "unknown field", hint)
+
+
+def by_first_name(
+    table: Mapping[str, Any], aliases: Mapping[str, str], where: str
+) -> dict[str, Any]:
+    """Return a table in which each field has its first name, whatever it was called.
+
+    >>> by_first_name({"pipeline": "q1", "minutes": 3}, {"pipeline": "query"}, "base")
+    {'query': 'q1', 'minutes': 3}
+    """
+    for other, first in aliases.items():
+        if other in table and first in table:
+            raise InputError(f"{where}.{other}", f"is another name of {first}: say one of them")
+    return {aliases.get(key, key): value for key, value in table.items()}
 
 
 def entries(field: str, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,9 +77,16 @@ def _is_initial(value: Any) -> bool:
 
 
 _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys(("query", "workload", "policy", "engine", "mode"), ("a name", _is_name)),
+    **dict.fromkeys(
+        ("query", "workload", "policy", "engine", "mode", "master", "executors"),
+        ("a name", _is_name),
+    ),
     **dict.fromkeys(TABLES, ("a table such as { target = 0.7 }", _is_table)),
-    **dict.fromkeys(("objective_s", "interval_s"), ("a number of seconds above 0", _is_positive)),
+    **dict.fromkeys(
+        ("objective_s", "interval_s", "batch_s"), ("a number of seconds above 0", _is_positive)
+    ),
+    **dict.fromkeys(("speed_up", "rate_scale"), ("a number above 0", _is_positive)),
     "minutes": ("a whole number of at least 1", _is_count),
+    "dry_run": ("true or false", lambda value: isinstance(value, bool)),
     "initial": ("a number of replicas, or a table of them by operator", _is_initial),
 }

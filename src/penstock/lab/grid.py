@@ -11,28 +11,32 @@
 A choice is a value, or a table that sets other fields with it and may carry a `label`. A list
 within such a table, or within `params`, `guards`, `workload_params` and `profile` of the grid,
 is one choice for each of its values.
+
+With `on = "spark"` at its top the runs are real ones, and the fields are those of a run on Spark:
+`query` is its pipeline, and `numbers` are the pipeline's own. A `note` says what people should
+know when they look at the results.
 """
 
 import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from penstock.core.frozen import freeze
 from penstock.errors import InputError
 from penstock.lab.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
-from penstock.lab.fields import FIELDS, TABLES, check_field, entries, refuse_unknown
-from penstock.lab.simulation import RunSpec, prepare
+from penstock.lab.fields import TABLES, by_first_name, check_field, entries, refuse_unknown
+from penstock.lab.kind import Kind, Spec
+from penstock.lab.kinds import find_kind
+from penstock.lab.simulated import Simulated
 from penstock.workloads.pattern import SEED
 
 #: Two days of two cores; more is a slip of the finger.
 MOST_RUNS = 500_000
 _LONGEST_NAME = 120
-_MOST_TICKS_TRIED = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,7 @@ class Cell:
     group: str
     #: What sets the cell apart within its group.
     label: str
-    specs: tuple[RunSpec, ...]
+    specs: tuple[Spec, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +58,12 @@ class Grid:
 
     name: str
     cells: tuple[Cell, ...]
+    kind: Kind[Any] = field(default_factory=Simulated)
+    #: What people should know about the results.
+    note: str = ""
 
     @property
-    def runs(self) -> dict[str, tuple[RunSpec, ...]]:
+    def runs(self) -> dict[str, tuple[Spec, ...]]:
         """The runs of each cell by its name."""
         return {cell.name: cell.specs for cell in self.cells}
 
@@ -77,44 +84,48 @@ def read_grid(path: Path) -> Grid:
 
 def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
-    refuse_unknown(data, ("name", "base", "grid"), "")
+    refuse_unknown(data, ("name", "on", "note", "base", "grid"), "")
+    kind = find_kind(data.get("on", Simulated.name))
     for section in ("base", "grid"):
         if not isinstance(data.get(section, {}), Mapping):
             raise InputError(section, f"must be a table, got {data[section]!r}")
     name = data.get("name", name)
     if not isinstance(name, str) or not _file_name(name):
         raise InputError("name", f"must be a text, got {name!r}")
-    base = _base(data.get("base", {}))
+    note = data.get("note", "")
+    if not isinstance(note, str):
+        raise InputError("note", f"must be a text, got {note!r}")
+    base = _base(data.get("base", {}), kind)
     table = dict(data.get("grid", {}))
     seeds = _seeds(table.pop("seeds", [SEED]))
-    refuse_unknown(table, (*FIELDS, "seeds"), "grid")
-    axes = {axis: list(choices_of(axis, value)) for axis, value in table.items()}
+    refuse_unknown(table, (*kind.fields, "seeds"), "grid")
+    table = by_first_name(table, kind.aliases, "grid")
+    axes = {axis: list(choices_of(axis, value, kind)) for axis, value in table.items()}
     refuse_conflicts(axes)
     size = math.prod(map(len, axes.values())) * len(seeds)
     if size > MOST_RUNS:
         raise InputError("grid", f"must be at most {MOST_RUNS} runs, got {size}")
-    cells = [_cell(axes, taken, base, seeds) for taken in product(*axes.values())]
+    cells = [_cell(axes, taken, base, seeds, kind) for taken in product(*axes.values())]
     _refuse_twins(cells)
-    return Grid(name=_file_name(name), cells=tuple(cells))
+    note = " ".join(note.split())
+    return Grid(name=_file_name(name), cells=tuple(cells), kind=kind, note=note)
 
 
 def check_grid(grid: Grid, where: str = "") -> None:
     """Make every cell ready and let its policy answer once, so that no run fails later."""
     for cell in grid.cells:
         try:
-            ticks = prepare(cell.specs[0]).ticks()
-            for _, tick in zip(range(_MOST_TICKS_TRIED), ticks, strict=False):
-                if tick.decision is not None:
-                    break
+            grid.kind.check(cell.specs[0])
         except InputError as wrong:
             places = (where, f"cell {cell.name}", wrong.where)
             raise wrong.at(", ".join(place for place in places if place)) from None
 
 
-def _base(table: Mapping[str, Any]) -> dict[str, Any]:
-    refuse_unknown(table, FIELDS, "base")
-    for field, value in table.items():
-        check_field(field, value, f"base.{field}")
+def _base(given: Mapping[str, Any], kind: Kind[Any]) -> dict[str, Any]:
+    refuse_unknown(given, kind.fields, "base")
+    table = by_first_name(given, kind.aliases, "base")
+    for name, value in table.items():
+        check_field(name, value, f"base.{name}")
     return {key: entries(key, value) if key in TABLES else value for key, value in table.items()}
 
 
@@ -134,19 +145,19 @@ def _cell(
     taken: Sequence[Choice],
     base: Mapping[str, Any],
     seeds: Iterable[int],
+    kind: Kind[Any],
 ) -> Cell:
     fields = dict(base)
     for choice in taken:
         for key, value in choice.changes.items():
             fields[key] = {**fields.get(key, {}), **value} if key in TABLES else value
-    specs = tuple(RunSpec(**freeze(fields), seed=seed) for seed in seeds)
+    specs = tuple(kind.make(fields, seed) for seed in seeds)
     shown = {
         axis: choice.words
         for axis, choice in zip(axes, taken, strict=True)
         if axis in ("query", "workload", "policy") or len(axes[axis]) > 1
     }
-    for axis in ("query", "workload", "policy"):
-        shown.setdefault(axis, getattr(specs[0], axis))
+    shown = {**kind.names(specs[0]), **shown}
     load = [shown[axis] for axis in LOAD_AXES if axis in shown]
     rest = sorted((axis for axis in shown if axis not in LOAD_AXES), key=lambda a: a != "policy")
     label = [shown[axis] for axis in rest]

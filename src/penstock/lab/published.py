@@ -13,8 +13,9 @@ from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
 from penstock.lab.claims import Claim, Results, Verdict, judge, parse_claim
 from penstock.lab.course import Course
-from penstock.lab.fields import FIELDS, check_field, entries, refuse_unknown
+from penstock.lab.fields import check_field, entries, refuse_unknown
 from penstock.lab.printed import Printed, parse_printed
+from penstock.lab.simulated import Simulated
 from penstock.lab.simulation import RunSpec, prepare, simulate
 from penstock.workloads.pattern import SEED
 
@@ -143,7 +144,7 @@ def follow(spec: RunSpec, measures: Sequence[str]) -> dict[str, list[tuple[float
 
 
 def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    refuse_unknown(table, FIELDS, where)
+    refuse_unknown(table, Simulated.fields, where)
     for field, value in table.items():
         check_field(field, value, f"{where}.{field}")
     return {

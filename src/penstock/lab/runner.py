@@ -1,6 +1,5 @@
 """Many runs over the cores of this machine; each finished one is kept, so nothing is run twice."""
 
-import inspect
 import json
 import os
 import signal
@@ -8,24 +7,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
 from itertools import chain, zip_longest
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from penstock import control, core, engines
 from penstock.errors import InputError, PenstockError
-from penstock.lab.simulation import RunSpec, prepare, simulate
+from penstock.lab.kind import Kind, Result, S, Spec
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-Result = dict[str, Any]
 
 #: Version of the files in `results/`.
 VERSION = 1
 RESULTS = "results"
+#: Where runs are that leave more than a result, each in a directory of its own.
+RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,39 +37,55 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """One run: what, how, and where its result is kept."""
+class _Task(Generic[S]):
+    """One run: what, how, and where it is kept."""
 
     name: str
-    spec: RunSpec
-    run: Callable[[RunSpec], Result]
-    file: Path | None
+    spec: S
+    kind: Kind[S]
+    out: Path | None
+
+    @property
+    def file(self) -> Path | None:
+        """Where its result is."""
+        return self.out / RESULTS / f"{self.name}.json" if self.out else None
+
+    @property
+    def place(self) -> Path | None:
+        """Where it leaves the rest."""
+        return self.out / RUNS / self.name if self.out else None
 
 
 def run_all(
-    specs: Mapping[str, Sequence[RunSpec]],
+    specs: Mapping[str, Sequence[S]],
+    kind: Kind[S],
     out: Path | None = None,
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-    run: Callable[[RunSpec], Result] = simulate,
+    failed: Callable[[PenstockError], None] | None = None,
 ) -> dict[str, list[Result]]:
     """Run every spec of every cell and return the results in the same order.
 
     With `out` each result is kept as `results/<cell>-<seed>.json` in that directory, and a run
-    whose result is there is not run again unless its spec, its profile, pipeline, load or
-    policy, or the simulator itself have changed since. `jobs` is the number of processes, by
-    default one a core. `run` must be a function of a module, so that other processes find it.
+    whose result is there is not run again unless its spec, or what its kind takes for its inputs,
+    has changed since. `jobs` is the number of processes, by default one a core. A run that fails
+    ends them all, unless there is somebody to tell: then it has no result, and the others go on.
     """
-    tasks = list(_tasks(specs, out, run))
+    tasks = list(_tasks(specs, kind, out))
     results = {task.name: old for task in tasks if (old := _kept(task)) is not None}
     todo = [task for task in tasks if task.name not in results]
     tell, kept = progress or (lambda _: None), len(results)
     tell(Progress(total=len(tasks), kept=kept, done=0))
     for done, (index, result) in enumerate(in_parallel(_run, todo, jobs), 1):
-        results[todo[index].name] = result
+        if not isinstance(result, PenstockError):
+            results[todo[index].name] = result
+        elif failed is not None:
+            failed(result)
+        else:
+            raise result
         tell(Progress(total=len(tasks), kept=kept, done=done))
     return {
-        cell: [results[_run_name(cell, spec)] for spec in members]
+        cell: [results[name] for spec in members if (name := _run_name(cell, spec)) in results]
         for cell, members in specs.items()
     }
 
@@ -113,22 +126,22 @@ class Kept(NamedTuple):
 
     results: dict[str, list[Result]]
     missing: int
-    #: Among the results: made with a profile, policy, load or simulator that changed since.
+    #: Among the results: made with a policy, a load or something else that changed since.
     outdated: int
 
 
-def kept_results(specs: Mapping[str, Sequence[RunSpec]], out: Path) -> Kept:
+def kept_results(specs: Mapping[str, Sequence[S]], kind: Kind[S], out: Path) -> Kept:
     """Read the results that are there, outdated ones too."""
     kept: dict[str, list[Result]] = {cell: [] for cell in specs}
     missing = outdated = 0
     for cell, members in specs.items():
-        for task in _tasks({cell: members}, out, simulate):
+        for task in _tasks({cell: members}, kind, out):
             stored = _stored(task)
             if stored is None:
                 missing += 1
             else:
                 kept[cell].append(dict(stored["result"]))
-                outdated += stored["inputs"] != _inputs(task)
+                outdated += stored["inputs"] != kind.inputs(task.spec)
     return Kept(kept, missing, outdated)
 
 
@@ -140,14 +153,7 @@ def write_atomically(path: Path, data: Any) -> None:
     half.replace(path)
 
 
-def fingerprint(*parts: object) -> str:
-    """Return a short digest of values that decide an outcome."""
-    return sha256("\n".join(map(repr, parts)).encode()).hexdigest()[:20]
-
-
-def _tasks(
-    specs: Mapping[str, Sequence[RunSpec]], out: Path | None, run: Callable[[RunSpec], Result]
-) -> Iterator[_Task]:
+def _tasks(specs: Mapping[str, Sequence[S]], kind: Kind[S], out: Path | None) -> Iterator[_Task[S]]:
     """First one run of every cell, then the second ones: the time left can be told early."""
     columns = ([(cell, spec) for spec in members] for cell, members in specs.items())
     seen = set()
@@ -156,33 +162,33 @@ def _tasks(
         if name in seen:
             raise InputError("seed", f"cell {cell!r} has seed {spec.seed} twice")
         seen.add(name)
-        file = out / RESULTS / f"{name}.json" if out else None
-        yield _Task(name=name, spec=spec, run=run, file=file)
+        yield _Task(name=name, spec=spec, kind=kind, out=out)
 
 
-def _run_name(cell: str, spec: RunSpec) -> str:
+def _run_name(cell: str, spec: Spec) -> str:
     return f"{cell}-{spec.seed}"
 
 
-def _run(task: _Task) -> Result:
+def _run(task: _Task[S]) -> Result | PenstockError:
     """Run one task, here or in another process, and keep its result."""
     try:
-        result = task.run(task.spec)
+        inputs = task.kind.inputs(task.spec)  # as they are when it begins
+        result = task.kind.run(task.spec, task.place)
         if task.file is not None:
-            head = {"version": VERSION, "spec": _spec_json(task), "inputs": _inputs(task)}
+            head = {"version": VERSION, "spec": _spec_json(task), "inputs": inputs}
             write_atomically(task.file, {**head, "result": result})
     except PenstockError as error:  # as a text, which travels between processes
-        raise PenstockError(f"run {task.name}: {error}") from None
+        return PenstockError(f"run {task.name}: {error}")
     return result
 
 
-def _kept(task: _Task) -> Result | None:
+def _kept(task: _Task[S]) -> Result | None:
     """Return the result of an earlier run of the very same thing."""
     stored = _stored(task)
-    return stored["result"] if stored and stored["inputs"] == _inputs(task) else None
+    return stored["result"] if stored and stored["inputs"] == task.kind.inputs(task.spec) else None
 
 
-def _stored(task: _Task) -> dict[str, Any] | None:
+def _stored(task: _Task[S]) -> dict[str, Any] | None:
     """Return what is kept of a run with the same spec; half a file is as good as none."""
     if task.file is None or not task.file.is_file():
         return None
@@ -194,33 +200,9 @@ def _stored(task: _Task) -> dict[str, Any] | None:
         return None
 
 
-def _spec_json(task: _Task) -> Any:
+def _spec_json(task: _Task[S]) -> Any:
     """The spec as it comes back from a file."""
     return json.loads(json.dumps(task.spec.to_json()))
-
-
-def _inputs(task: _Task) -> str:
-    """Digest of what the names in a spec stood for: files change while their names stay."""
-    ready = prepare(task.spec)
-    policy = ready.decider.policy
-    source = inspect.unwrap(policy.decide)
-    code = Path(inspect.getfile(source)).read_bytes() if inspect.isfunction(source) else b""
-    return fingerprint(
-        (_code_of_simulator(), task.run.__module__, task.run.__qualname__, policy.name, code),
-        (ready.profile, ready.pipeline, ready.load, ready.schedule),
-        (ready.decider.params, ready.guards, ready.objective_s),
-    )
-
-
-@cache
-def _code_of_simulator() -> str:
-    """Digest of the code that every run goes through, whatever its policy and load."""
-    rooms = (
-        *Path(engines.__path__[0]).rglob("*.py"),
-        *Path(control.__path__[0]).glob("*.py"),
-        *Path(core.__path__[0]).glob("*.py"),
-    )
-    return fingerprint(*(file.read_bytes() for file in sorted(rooms)))
 
 
 def _end_quietly_when_interrupted() -> None:

@@ -115,6 +115,7 @@ def _operator(
         replicas=initial.get(op.name, options.replicas),
         min_replicas=options.min_replicas,
         max_replicas=options.max_replicas,
+        queue_limit=options.queue_limit,
     )
 
 

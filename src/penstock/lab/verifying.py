@@ -60,7 +60,7 @@ class VerifySpec:
     @property
     def setting(self) -> Setting:
         """The events."""
-        rate = self.rate or RATES.get(self.query, 10_000.0)
+        rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
         return Setting(hot=self.variant == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
@@ -126,10 +126,13 @@ def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show)
     """Let everything be processed; if asked for, in parts, each with other replicas."""
     rng, parts = random.Random(1), CHANGES + 1 if spec.rescale else 1
     for part in range(parts):
-        first, end = (spec.events * number // parts for number in (part, part + 1))
-        fill(engine.pipeline, engine.places, first, end)
-        if part:  # there is work to do by now
+        first, half, end = (
+            spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
+        )
+        fill(engine.pipeline, engine.places, first, half)
+        if part:  # in the middle of the work
             engine.apply(Plan(replicas=_others(engine.status().running, rng)))
+        fill(engine.pipeline, engine.places, half, end)
         _work_off(engine, watched, lambda done: show((part + done) / parts))  # noqa: B023
 
 

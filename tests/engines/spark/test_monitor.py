@@ -93,6 +93,13 @@ def test_back_pressure_is_a_share_of_the_window() -> None:
     assert seen(saturated(), now=10.4).backpressured is None
 
 
+def test_a_queue_with_an_end_says_how_full_it_is() -> None:
+    waiting = [(10.0, 30.0), (10.3, 60.0)]
+    assert seen(saturated(), now=10.4, queues=waiting, queue_limit=80).input_buffer == 0.75
+    assert seen(saturated(), now=10.4, queues=waiting, queue_limit=50).input_buffer == 1.0
+    assert seen(saturated(), now=10.4, queues=waiting).input_buffer is None
+
+
 def test_cpu_that_nobody_told_is_unknown() -> None:
     records = [batch(0, tasks=[task(), task(cpu_s=None)])]
     assert seen(records, now=1.0).cpu is None

@@ -227,9 +227,13 @@ def test_back_pressure_holds_the_operator_in_front(started: Started, places: Pla
     for _ in range(10):
         engine.advance(0.5)
         most = max(most, engine._followed["slow"].queues[-1][1])
-    held = engine.observe().operators["quick"].backpressured
+    shown = engine.observe().operators
+    held = shown["quick"].backpressured
     assert held is not None
     assert held > 0.3
+    assert shown["slow"].backpressured == 0.0  # nothing behind it can be full
+    assert (shown["slow"].input_buffer or 0.0) > 0.5
+    assert shown["quick"].input_buffer is None
     # one batch may go over the limit; without it all 20,000 rows would wait there
     assert 200 < most < 10_000
 

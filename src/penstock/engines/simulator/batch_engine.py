@@ -49,6 +49,7 @@ class BatchEngine:
             log=_Log(station.records),
             topics=dict(station.topics),
             batch_s=batch_s,
+            queue_limit=model.queue_limit,
             requested=model.replicas,
             running=model.replicas,
         )
@@ -76,9 +77,13 @@ class BatchEngine:
         for one in self._followed.values():
             one.is_changing = self._walk.is_changing(one.name)
             one.replica_s += one.running * passed_s
-            self._events += one.look(now_s, self._window_s)
+            self._events += one.look(now_s, self._window_s, self._held_s(one.name))
         self._events += self._walk.events
         self._walk.events.clear()
+
+    def _held_s(self, name: str) -> float | None:
+        is_limited = any(op.queue_limit is not None for op in self._models.values())
+        return self._walk.stations[name].held_s if is_limited else None
 
     def observe(self) -> Snapshot:
         """What was measured over the last window; `NotReadyError` while everything stands still."""

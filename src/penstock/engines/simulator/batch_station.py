@@ -65,6 +65,11 @@ class Station:
     is_idle: bool = True
     #: When a plan may be made at the earliest.
     free_s: float = 0.0
+    #: Rows that may wait before those who fill its queue are held.
+    queue_limit: int | None = None
+    #: Seconds that it was held because a queue behind it was full, and since when it is.
+    held_s: float = 0.0
+    held_since_s: float | None = None
     #: Plans are made only while it does not stand still for a change.
     is_held: bool = False
     #: Replicas before the last change, and since when there are others.
@@ -96,6 +101,17 @@ class Station:
     def waiting(self) -> dict[str, int]:
         """Rows that wait in each topic."""
         return {name: topic.end - self.position[name] for name, topic in self.topics.items()}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether more rows wait than may."""
+        return self.queue_limit is not None and sum(self.waiting().values()) > self.queue_limit
+
+    def hold(self, now_s: float, *, is_full: bool) -> None:
+        """Count the time for which a queue behind it is full; as the source does on Spark."""
+        if self.held_since_s is not None:
+            self.held_s += now_s - self.held_since_s
+        self.held_since_s = now_s if is_full else None
 
     def plan(self, now_s: float, batch_s: float, rescaling: Rescaling) -> float | None:
         """Take rows and deal them to tasks; return how long the slowest takes, None without rows.

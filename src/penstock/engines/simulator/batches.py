@@ -24,6 +24,9 @@ from penstock.engines.spark.dealing import cuts
 from penstock.engines.spark.records import BatchRecord
 from penstock.errors import InputError
 
+#: Seconds until an operator that is held is asked again, at least.
+_LEAST_S = 0.01
+
 
 class BatchWalk:
     """Walks from event to event. `feeds` are the rows of each write, by topic."""
@@ -143,6 +146,12 @@ class BatchWalk:
         if station.is_held or station.current is not None:
             return
         rules = self._rules
+        behind = [one for out in station.outputs for one in self._readers.get(out.name, ())]
+        is_full = any(one.is_full for one in behind)
+        station.hold(self.now_s, is_full=is_full)
+        if is_full:
+            self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
+            return
         longest_s = station.plan(self.now_s, rules.batch_s, self._rescaling)
         if longest_s is None:
             return
@@ -251,6 +260,7 @@ def _stations(
             outputs=tuple(dict(made[op.name].values()).values()),
             draw=np.random.default_rng(seed),
             order=op.replicas,
+            queue_limit=op.queue_limit,
         )
         station.begin()
         stations[op.name] = station

@@ -34,6 +34,8 @@ class SimulatedOperator:
     scv: float | None = None
     #: Share of the offered load that this source gets; ignored elsewhere.
     share: float = 1.0
+    #: Records that may wait before those who fill its queue are held, where batches are followed.
+    queue_limit: int | None = None
     #: What its batches cost, where batches are followed; None: what fits `capacity_rate`.
     costs: Costs | None = None
     #: Share of each slice in the rows, if keys do not fall evenly.

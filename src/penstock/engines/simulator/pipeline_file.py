@@ -19,6 +19,7 @@ _OPERATOR_FIELDS = {
     "distribution": str,
     "scv": float,
     "share": float,
+    "queue_limit": int,
     "slice_shares": tuple,
 }
 

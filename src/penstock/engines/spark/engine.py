@@ -263,11 +263,13 @@ class SparkEngine:
         self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
 
     def _held_s(self, name: str) -> float | None:
-        """Seconds during which back-pressure kept an operator from reading."""
+        """Seconds during which back-pressure kept an operator from reading; None without any."""
+        if all(one.queue_limit is None for one in self._followed.values()):
+            return None
         try:
             return float(self.places.held(name).read_text())
         except (FileNotFoundError, ValueError):
-            return None
+            return 0.0
 
     def _follow_replicas(self, now: float) -> None:
         """Let the executors follow the sum of what was asked for."""
@@ -304,6 +306,7 @@ class SparkEngine:
             log=BatchLog(self.places.batches(operator.name)),
             topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
+            queue_limit=operator.options.queue_limit,
             requested=replicas,
             running=replicas,
         )

@@ -49,6 +49,8 @@ class Followed:
     log: Log
     topics: dict[str, Line]
     batch_s: float
+    #: Rows that may wait before those who fill its queue are held; None for any number.
+    queue_limit: int | None = None
     requested: int
     running: int
     #: Wall clock at which `requested` was asked for; None once it runs.
@@ -169,4 +171,5 @@ class Followed:
             records=tuple(self.records),
             queues=tuple(self.queues),
             held_s=self.held[-1][1] - self.held[0][1] if self.held else None,
+            queue_limit=self.queue_limit,
         )

@@ -19,6 +19,7 @@ from penstock.engines.spark.shipping import Cargo
 from penstock.engines.spark.workers import close_at_end
 from penstock.pipelines.calling import call_batch
 from penstock.pipelines.declared import errors_topic
+from penstock.pipelines.emulated import processor_s
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.resources import resource_of
 from penstock.topics.schema import EVENT
@@ -33,7 +34,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Tas
     close_at_end()
     resource = resource_of(operator, str(places.run))  # opened once a process; not part of the work
     copy_given_up(cargo, task, outputs)
-    began, cpu_began = time.time(), time.process_time()
+    began, cpu_began = time.time(), processor_s()
     busy_s, squares, chunks, rows_in = 0.0, 0.0, 0, 0
     for part, offset, chunk in _chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
         start = time.perf_counter()
@@ -56,7 +57,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Tas
         rows_in=rows_in,
         rows_out=outputs.rows,
         busy_s=busy_s,
-        cpu_s=time.process_time() - cpu_began,
+        cpu_s=processor_s() - cpu_began,
         began=began,
         ended=time.time(),
         chunks=chunks,

@@ -51,6 +51,8 @@ class Sighting:
     queues: Sequence[tuple[float, float]]
     #: Seconds of the window in which back-pressure kept it from reading; None without a limit.
     held_s: float | None = None
+    #: Rows that may wait before those who fill its queue are held; None for any number.
+    queue_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
     """Translate; what cannot be known is None."""
     span = _span(seen)
     queue = seen.queues[-1][1] if seen.queues else None
+    full = None if queue is None or not seen.queue_limit else min(1.0, queue / seen.queue_limit)
     measures = (
         dict.fromkeys(("input_rate", "output_rate")) if span is None else _measures(seen, span)
     )
@@ -78,6 +81,7 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
         max_parallelism=seen.max_replicas,
         requested=seen.requested,
         queue=queue,
+        input_buffer=full,
         queue_growth=slope([q for q in seen.queues if q[0] >= seen.begin]),
         **measures,
     )

@@ -18,6 +18,7 @@ from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import Part, Share, TaskInput
 from penstock.engines.spark.records import TaskRecord
 from penstock.engines.spark.shipping import Cargo
+from penstock.pipelines.emulated import processor_s
 from penstock.pipelines.stateful.slices import call_slice
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import latest_time
@@ -51,7 +52,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
     operator, share = cargo.operator, task.share
     assert operator.slicing is not None
     assert share is not None
-    began, cpu_began, start = time.time(), time.process_time(), time.perf_counter()
+    began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
     try:
         worker = _Worker(places.state(operator.name), cargo, operator.slicing, share)
         worker.run(task, outputs)
@@ -63,7 +64,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
         rows_in=sum(worker.rows.values()),
         rows_out=outputs.rows,
         busy_s=time.perf_counter() - start,
-        cpu_s=time.process_time() - cpu_began,
+        cpu_s=processor_s() - cpu_began,
         began=began,
         ended=time.time(),
         slices=share.slices,

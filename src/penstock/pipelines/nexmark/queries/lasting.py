@@ -1,6 +1,7 @@
 """Operators that wait, so that two cores carry as many replicas as the thesis had.
 
-A row takes as long as it is told to, of which the real work is a part; see `pipelines.service`.
+A row takes as long as it is told to, of which the real work is a part; what is waited for counts
+as work of the processor. And queues have ends, as between operators of the thesis' engine.
 """
 
 import time
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from penstock.core.frozen import FrozenDict
 from penstock.errors import InputError
+from penstock.pipelines.emulated import work_for
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.service import CHUNK_ROWS
 
@@ -25,6 +27,21 @@ WORK: Mapping[str, Mapping[str, float]] = FrozenDict(
     q8={"auctions": 0.2, "persons": 0.2, "join": 1.0, "sink": 0.1},
     q11={"source": 0.28, "window": 1.0, "sink": 0.15},
 )
+
+
+#: Seconds of the load's peak that fit into a queue between two operators.
+BUFFER_S = 4.0
+
+
+def bounded(pipeline: Pipeline, peak_rate: float) -> Pipeline:
+    """Hold operators that fill a queue faster than it is emptied, once it is full."""
+    first = set(pipeline.feeds)
+    for name, operator in pipeline.operators.items():
+        if not first & set(operator.reads):
+            limit = max(1, round(peak_rate * BUFFER_S))
+            options = replace(operator.options, queue_limit=limit)
+            pipeline.operators[name] = replace(operator, options=options)
+    return pipeline
 
 
 def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
@@ -58,5 +75,5 @@ class Lasting:
         inputs = given.values() if isinstance(given, Mapping) else (given,)
         rest_s = self.row_s * sum(rows.num_rows for rows in inputs) - time.perf_counter() + began
         if rest_s > 0:
-            time.sleep(rest_s)
+            work_for(rest_s)
         return result

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from penstock.pipelines.nexmark.order import KINDS, ROUND
 from penstock.pipelines.nexmark.queries import QUERIES
-from penstock.pipelines.nexmark.queries.lasting import lasting
+from penstock.pipelines.nexmark.queries.lasting import bounded, lasting
 from penstock.pipelines.nexmark.queries.parts import Variant, usual
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.nexmark.times import Following
@@ -17,7 +17,8 @@ def declare(
 ) -> Pipeline:
     """Declare a query as a run needs it; without a workload events come at the usual rate."""
     setting = paced(query, variant, load) if load is not None else None
-    return lasting(QUERIES[query].build(variant, setting), service_s)
+    pipeline = lasting(QUERIES[query].build(variant, setting), service_s)
+    return bounded(pipeline, load.peak_rate) if load is not None else pipeline
 
 
 def paced(query: str, variant: Variant, load: Workload) -> Setting:

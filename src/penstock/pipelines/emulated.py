@@ -1,0 +1,21 @@
+"""Work that is waited for instead of done: the core stays free, but it counts as its work.
+
+Unlike the time of somebody who waits for a server, this time stands for computing: policies that
+look at processors must see it.
+"""
+
+import time
+
+_waited_s = 0.0
+
+
+def work_for(seconds: float) -> None:
+    """Wait for so long, as if this process had computed."""
+    global _waited_s
+    time.sleep(seconds)
+    _waited_s += seconds
+
+
+def processor_s() -> float:
+    """Seconds that this process has computed since it began, or waited as if it had."""
+    return time.process_time() + _waited_s
