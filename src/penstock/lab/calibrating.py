@@ -14,10 +14,12 @@ from penstock.errors import InputError
 from penstock.lab import calibrating_operators as operators
 from penstock.lab.calibrating_runs import Evidence, Part, topology_of
 from penstock.lab.preparing import INTERVAL_S, WINDOW_S
-from penstock.lab.robust import Fit, fit_line, fit_mean
+from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean
 
 #: What is used where nothing could be fitted.
 USUAL = Batches()
+#: A plan that comes so many times later than most was held back.
+_HELD = 3.0
 _WORK = {
     "row_s": "seconds a row",
     "call_s": "seconds a task",
@@ -106,7 +108,7 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     yield _fitted("batches", "per_replica_s", "batch overhead, each replica", replica, said, 0.0)
     label = "interference, each other query in a batch"
     yield _fitted("batches", "per_other_s", label, other, said, 0.0)
-    between = fit_mean(np.array(list(_between(runs))))
+    between = fit_mean(_usual(list(_between(runs))))
     label = "batch overhead, from commit to plan"
     yield _fitted("batches", "between_s", label, between, said, USUAL.between_s)
     poll = fit_mean(np.array(list(_polls(runs))))
@@ -126,6 +128,12 @@ def _between(runs: Sequence[Evidence]) -> Iterator[float]:
         more = one.waiting is not None and one.waiting > one.rows_in
         if more and one.committed_s > one.planned_s + GAP_S:
             yield two.planned_s - one.committed_s
+
+
+def _usual(seconds: Sequence[float]) -> FloatArray:
+    """Leave out what is far above the middle: there, a full queue behind held the operator."""
+    found = np.array(seconds)
+    return found[found <= _HELD * np.median(found)] if len(found) else found
 
 
 def _polls(runs: Sequence[Evidence]) -> Iterator[float]:

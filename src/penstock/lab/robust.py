@@ -37,12 +37,12 @@ def fit_line(columns: FloatArray, values: FloatArray) -> list[Fit]:
 
     The first column may be constant: it is the level. A factor that would be below 0 is 0.
     """
-    count, width = columns.shape if columns.ndim == 2 else (0, 0)
-    free = [i for i in range(width) if i == 0 or np.ptp(columns[:, i]) > 1e-12]
-    free = [i for i in free if _adds(columns, [j for j in free if j < i], i)]
+    count, width = columns.shape
     missing = Fit(0.0, 0.0, 0.0, count, is_fitted=False)
     if count < 2 * width + 2:
         return [missing] * width
+    free = [i for i in range(width) if i == 0 or np.ptp(columns[:, i]) > 1e-12]
+    free = [i for i in free if _adds(columns, [j for j in free if j < i], i)]
     used = list(free)
     while True:
         factors, errors, kept = _solve(columns[:, used], values)

@@ -1,0 +1,264 @@
+"""Calibrations and twins, against runs whose every number is known."""
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.lab.twin_runs import make_run
+
+from penstock.cli.main import main
+from penstock.engines.simulator.batch_model import Batches, Costs
+from penstock.engines.simulator.library import load_profile
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Profile, Rescaling
+from penstock.errors import InputError
+from penstock.lab.calibrated import to_toml
+from penstock.lab.calibrating import Calibration, calibrate
+from penstock.lab.calibrating_runs import read_evidence
+from penstock.lab.spark_spec import SparkSpec
+from penstock.lab.twin_errors import BOUNDS, compared
+from penstock.lab.twinning import figures, read_real, twin_ticks
+
+pytestmark = pytest.mark.slow
+
+RULES = Batches(
+    fixed_s=0.08, per_replica_s=0.012, per_other_s=0.02, between_s=0.06, poll_s=0.04, noise=0.25
+)
+
+
+def operator(name: str, upstream: tuple[str, ...], costs: Costs, **more: Any) -> SimulatedOperator:
+    return SimulatedOperator(
+        name=name,
+        upstream=upstream,
+        capacity_rate=costs.capacity_rate(RULES),
+        distribution="gamma",
+        scv=0.2,
+        costs=costs,
+        **more,
+    )
+
+
+Q1 = SimulatedPipeline(
+    name="q1",
+    operators=(
+        operator("source", (), Costs(row_s=0.016, call_s=0.01, chunk_rows=4, topic="bids")),
+        operator("mapper", ("source",), Costs(row_s=0.01, call_s=0.02, chunk_rows=4)),
+        operator("sink", ("mapper",), Costs(row_s=0.006, chunk_rows=4, cpu=0.5)),
+    ),
+)
+WINDOW = Costs(row_s=0.02, call_s=0.05, slice_s=0.004, slices=64, out_delay_s=14.0, cpu=0.3)
+Q11 = SimulatedPipeline(
+    name="q11",
+    operators=(
+        operator("source", (), Costs(row_s=0.005, chunk_rows=4, topic="bids")),
+        operator("window", ("source",), WINDOW, sent={"sink": 0.1}),
+        operator("sink", ("window",), Costs(row_s=0.003, chunk_rows=4)),
+    ),
+)
+KNOWN = Profile(
+    name="known",
+    level="batches",
+    batches=RULES,
+    rescaling=Rescaling(scope="native"),
+    pipelines={"q1": Q1, "q11": Q11},
+)
+Q1_SPEC = SparkSpec(
+    pipeline="q1",
+    workload="testrun",
+    policy="ds2",
+    speed_up=30.0,
+    rate_scale=0.0008,
+    minutes=60,
+    numbers={"service_s": "0.01"},
+)
+Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, numbers={"service_s": "0.02"})
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run of each query under testrun, and one of query 1 under another load."""
+    root = tmp_path_factory.mktemp("runs")
+    make_run(root / "q1-testrun", Q1_SPEC, KNOWN)
+    make_run(root / "q11-testrun", Q11_SPEC, KNOWN)
+    make_run(root / "q1-cosine", replace(Q1_SPEC, workload="cosine", rate_scale=0.0001), KNOWN)
+    return root
+
+
+@pytest.fixture(scope="module")
+def fitted(runs: Path) -> Calibration:
+    return calibrate([read_evidence(runs / name) for name in ("q1-testrun", "q11-testrun")])
+
+
+def truth(path: tuple[str, ...]) -> float | None:
+    """What the simulator was told."""
+    if path[0] == "batches":
+        return float(getattr(RULES, path[1]))
+    if path[0] != "pipelines" or len(path) < 5:
+        return None
+    op = next(op for op in KNOWN.pipelines[path[1]].operators if op.name == path[3])
+    if path[4] == "costs":
+        return float(getattr(op.costs, path[5]))
+    return op.sent.get(path[5], 1.0) if path[4] == "sent" else None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "per_other_s", "noise")],
+        *[f"pipelines.q1.operators.{op}.costs.row_s" for op in ("source", "mapper", "sink")],
+        "pipelines.q1.operators.mapper.costs.call_s",
+        "pipelines.q1.operators.sink.costs.cpu",
+        "pipelines.q11.operators.window.costs.row_s",
+        "pipelines.q1.operators.mapper.sent.sink",
+    ],
+)
+def test_a_calibration_finds_what_the_simulator_was_told(fitted: Calibration, path: str) -> None:
+    (found,) = [one for one in fitted.estimates if ".".join(one.path) == path]
+    known = truth(found.path)
+    assert found.is_fitted
+    assert found.fit is not None
+    assert known is not None
+    # an interval of 95 % misses now and then, but never by much
+    wide = found.fit.high - found.fit.low
+    assert found.fit.low - 0.5 * wide <= known <= found.fit.high + 0.5 * wide
+    assert found.value == pytest.approx(known, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("path", "within"),
+    [
+        ("batches.between_s", 0.02),
+        ("batches.poll_s", 0.02),
+        ("pipelines.q11.operators.window.costs.out_delay_s", 2.5),
+        ("pipelines.q11.operators.window.sent.sink", 0.02),
+    ],
+)
+def test_what_is_seen_indirectly_is_near(fitted: Calibration, path: str, within: float) -> None:
+    (found,) = [one for one in fitted.estimates if ".".join(one.path) == path]
+    known = truth(found.path)
+    assert known is not None
+    assert found.value == pytest.approx(known, abs=within)
+
+
+def test_what_cannot_be_fitted_is_said(fitted: Calibration) -> None:
+    (pause,) = [one for one in fitted.estimates if one.path == ("rescaling", "pause_s")]
+    assert not pause.is_fitted
+    assert "not fitted" in pause.source
+
+
+def test_a_profile_can_be_read_again_and_says_where_it_is_from(
+    fitted: Calibration, tmp_path: Path
+) -> None:
+    text = to_toml(fitted)
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    profile = load_profile(str(tmp_path / "mine.toml"))
+    assert profile.level == "batches"
+    assert profile.runs == ("q1-testrun", "q11-testrun")
+    assert set(profile.pipelines) == {"q1", "q11"}
+    window = profile.pipelines["q11"].operators[1]
+    assert window.costs is not None
+    assert window.costs.slices == 64
+    row = next(line for line in text.splitlines() if line.startswith("row_s"))
+    assert " to " in row
+    assert "batches of q1-testrun" in row
+    assert tomllib.loads(text)["pipelines"]["q1"]["operators"]["source"]["max_replicas"] == 8
+
+
+def test_a_profile_of_one_load_predicts_another(
+    runs: Path, fitted: Calibration, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text(to_toml(fitted), encoding="utf-8")
+    profile = load_profile(str(tmp_path / "mine.toml"))
+    real = read_real(runs / "q1-cosine")
+    twins = [figures(twin_ticks(real, profile, seed), None) for seed in range(3)]
+    found = compared(figures(real.ticks, None), twins)
+    assert [one.is_inside for one in found] == [True] * 3
+
+
+def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
+    one = read_evidence(runs / "q1-testrun")
+    with pytest.raises(InputError, match="different numbers"):
+        calibrate([one, replace(one, numbers={"service_s": "0.5"})])
+
+
+def test_errors_are_shares_or_numbers() -> None:
+    real = {"replicas": {"avg": 10.0}, "latency_s": {"avg": 2.0}, "rescales": 5}
+    twin = {"replicas": {"avg": 11.5}, "latency_s": {"avg": 1.4}, "rescales": 8}
+    replicas, latency, rescales = compared(real, [twin])
+    assert (replicas.error, replicas.is_inside) == (pytest.approx(0.15), True)
+    assert (latency.error, latency.is_inside) == (pytest.approx(-0.3), False)
+    assert (rescales.error, rescales.is_inside) == (3, False)
+    assert BOUNDS[0].error(0.0, 0.0) == 0
+
+
+# --- commands
+
+
+def test_calibrate_then_twin(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile, picture, table = tmp_path / "p.toml", tmp_path / "both.svg", tmp_path / "twin.md"
+    assert main(["calibrate", str(runs / "q1-testrun"), "-o", str(profile)]) == 0
+    shown = capsys.readouterr().out
+    for name in ("per-replica capacity", "selectivity", "batch overhead", "batch floor",
+                 "rescale pauses", "monitor delay", "noise", "interference"):  # fmt: skip
+        assert name in shown
+    asked = ["twin", str(runs / "q1-cosine"), "--profile", str(profile), "--seeds", "2"]
+    assert main([*asked, "--svg", str(picture), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"][0]["figures"][0]["figure"] == "mean replicas"
+    assert len(told["runs"][0]["figures"][0]["twins"]) == 2
+    assert picture.read_text(encoding="utf-8").count("</svg>") == 1
+    both = [str(runs / "q1-cosine"), str(runs / "q1-testrun")]
+    assert main(["twin", *both, "--profile", str(profile), "--seeds", "1",
+                 "--markdown", str(table)]) == 0  # fmt: skip
+    capsys.readouterr()
+    text = table.read_text(encoding="utf-8")
+    assert "of 1 runs are inside" in text
+    assert "| q1 | cosine | ds2 |" in text
+    assert "fitted" in text
+    assert "a row waits 0.01 s" in text
+
+
+def test_simulate_takes_operators_from_the_profile(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = tmp_path / "p.toml"
+    assert main(["calibrate", str(runs / "q1-testrun"), "-o", str(profile)]) == 0
+    capsys.readouterr()
+    spec = ["--query", "q1", "--workload", "cosine * 0.0001", "--minutes", "5"]
+    assert main(["simulate", "--engine", str(profile), *spec, "--no-out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["processed_records"] > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (["calibrate", "nowhere"], "there is no such directory"),
+        (["calibrate", "{runs}/q1-testrun", "-o", "p.json"], "must end in .toml"),
+        (["twin", "{runs}/q1-testrun", "--seeds", "0"], "must be at least 1"),
+        (["twin", "{runs}/q1-testrun", "{runs}/q1-cosine", "--svg", "a.svg"], "draws one run"),
+        (["twin", "{runs}/q1-testrun", "--profile", "flink"], "no measured pipeline 'q1'"),
+        (["twin", "nowhere", "--profile", "flink"], "there is no such directory"),
+    ],
+)
+def test_mistakes_are_named(
+    runs: Path, given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.format(runs=runs) for word in given]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_a_run_without_batches_cannot_be_calibrated_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "plain")
+    assert main(["simulate", "--minutes", "5", "--out", out, "--json"]) == 0
+    assert main(["calibrate", out]) == 2
+    assert main(["twin", out]) == 2
+    shown = capsys.readouterr().err
+    assert "tells of no batches" in shown
+    assert "is not a run on Spark" in shown

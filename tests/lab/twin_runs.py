@@ -1,0 +1,29 @@
+"""Run directories in the form of runs on Spark, made by the simulator with known numbers."""
+
+import json
+from pathlib import Path
+
+from penstock.control.journal import Journal
+from penstock.control.rundir import Run, begin_run
+from penstock.engines.simulator.profile import Profile
+from penstock.lab.preparing import prepare
+from penstock.lab.spark_spec import SparkSpec
+from penstock.lab.twinning import Real, twin_ticks
+from penstock.pipelines.description import describe
+
+
+def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) -> Path:
+    """Write what a run on Spark would have left behind, had it gone as the simulator says."""
+    prepared = prepare(spec)
+    header = prepared.header()
+    asked = spec.to_json()
+    empty = Run(
+        directory=directory, spec=asked, versions={}, journal=Journal(header, ()), result=None
+    )
+    real = Real(directory=directory, run=empty, spec=spec, prepared=prepared)
+    with begin_run(directory, asked, header) as journal:
+        for tick in twin_ticks(real, profile, seed):
+            journal.write(tick)
+    told = json.dumps(describe(prepared.pipeline))
+    (directory / "pipeline.json").write_text(told, encoding="utf-8")
+    return directory
