@@ -16,6 +16,7 @@ def to_toml(made: Calibration) -> str:
         "# for the numbers (--set) of these runs only.",
         f"summary = {json.dumps('Spark as measured with ' + ', '.join(queries))}",
         'level = "batches"',
+        f"runs = {_value(list(made.runs))}",
     ]
     tables: dict[tuple[str, ...], list[Estimate]] = {}
     for estimate in made.estimates:

@@ -18,6 +18,12 @@ from penstock.lab.robust import Fit, fit_line, fit_mean
 
 #: What is used where nothing could be fitted.
 USUAL = Batches()
+_WORK = {
+    "row_s": "seconds a row",
+    "call_s": "seconds a task",
+    "slice_s": "seconds a slice",
+    "crowd_s": "interference, a slice for each further replica",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +164,8 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
     place = ("pipelines", runs[0].pipeline, "operators", part.name)
     costs = (*place, "costs")
     said = _from(runs, part.name)
-    work = operators.work(runs, part)
+    clump = operators.clump(runs, part)
+    work = operators.work(runs, part, max(1.0, clump.value))
     values = {name: fit.value for name, fit in work.items()}
     known = Costs(slices=part.slices).but(**values)
     capacity = known.capacity_rate(rules)
@@ -169,9 +176,10 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
     yield _named((*place, "capacity_rate"), "per-replica capacity", fit, said, capacity)
     for name, value in _structure(part).items():
         yield Estimate(path=(*place, name), label=name, value=value, source="as declared")
-    labels = {"row_s": "seconds a row", "call_s": "seconds a task", "slice_s": "seconds a slice"}
     for name, fit in work.items():
-        yield _named((*costs, name), labels[name], fit, said, 0.0)
+        yield _named((*costs, name), _WORK[name], fit, said, 0.0)
+    if part.slices:
+        yield _named((*costs, "clump"), "rows that fall together", clump, said, 1.0)
     fit = operators.spread(runs, part, values["row_s"], values["call_s"])
     yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
     yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)

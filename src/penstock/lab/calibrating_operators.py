@@ -12,21 +12,66 @@ from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean, fit_ratio, 
 
 #: A row that shows later than this behind its batch has waited for event time to pass.
 _LATER_S = 3.0
+#: A model with one more number must be off by less than this share of what the plain one is.
+_MUCH_BETTER = 0.7
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
-def work(runs: Sequence[Evidence], part: Part) -> dict[str, Fit]:
+def work(runs: Sequence[Evidence], part: Part, clump: float = 1.0) -> dict[str, Fit]:
     """Fit the seconds of a task, of a slice and of a row."""
-    some = [batch for run in runs for batch in run.batches.get(part.name, ())]
+    some = _batches(runs, part)
     rows = np.array([float(b.rows_in) for b in some])
     busy = np.array([b.busy_s for b in some])
     replicas = np.array([float(b.replicas) for b in some])
     if part.slices:
-        called = part.slices * (1 - (1 - 1 / part.slices) ** rows)
-        row, call, slice_ = fit_line(np.column_stack((rows, replicas, called)), busy)
-        return {"row_s": row, "call_s": call, "slice_s": slice_}
+        called = part.slices * (1 - (1 - 1 / part.slices) ** (rows / clump))
+        return _sliced_work(rows, replicas, called, busy)
     row, call = fit_line(np.column_stack((rows, np.minimum(replicas, rows))), busy)
     return {"row_s": row, "call_s": call}
+
+
+def _sliced_work(
+    rows: FloatArray, replicas: FloatArray, called: FloatArray, busy: FloatArray
+) -> dict[str, Fit]:
+    """Let slices take longer with more replicas only if that explains much: it bends the rest."""
+    plain = np.column_stack((rows, replicas, called))
+    crowded = np.column_stack((plain, called * (replicas - 1)))
+    simple, full = fit_line(plain, busy), fit_line(crowded, busy)
+    if _off(crowded, full, busy) > _MUCH_BETTER * _off(plain, simple, busy):
+        full = [*simple, Fit(0.0, 0.0, 0.0, len(busy))]
+    return dict(zip(("row_s", "call_s", "slice_s", "crowd_s"), full, strict=True))
+
+
+def _off(columns: FloatArray, fits: Sequence[Fit], values: FloatArray) -> float:
+    """How far off a fit is in the middle of the data."""
+    return float(np.median(np.abs(values - columns @ np.array([fit.value for fit in fits]))))
+
+
+def clump(runs: Sequence[Evidence], part: Part) -> Fit:
+    """Fit how many rows fall into a slice together, by how uneven tasks are.
+
+    If n rows fall in clumps of c, the longest of k tasks is above the mean by about the largest
+    of k normal draws times the square root of c k / n.
+    """
+    over, expected = [], []
+    for b in _batches(runs, part) if part.slices else ():
+        if b.rows_in >= b.replicas > 1 and b.busy_s > 0:
+            over.append(b.longest_s * b.replicas / b.busy_s - 1)
+            expected.append(_largest(b.replicas) * np.sqrt(b.replicas / b.rows_in))
+    if len(over) < 8:
+        return _NOTHING
+    root = fit_line(np.array(expected)[:, None], np.array(over))[0]
+    value, low, high = (max(1.0, v * v) for v in (root.value, root.low, root.high))
+    return Fit(value, low, high, root.count)
+
+
+def _batches(runs: Sequence[Evidence], part: Part) -> list[Batch]:
+    return [batch for run in runs for batch in run.batches.get(part.name, ())]
+
+
+def _largest(number: int) -> float:
+    """What the largest of some normal draws is expected to be, nearly."""
+    return NormalDist().inv_cdf((number - 0.375) / (number + 0.25))
 
 
 def spread(runs: Sequence[Evidence], part: Part, row_s: float, call_s: float) -> Fit:
@@ -38,11 +83,11 @@ def spread(runs: Sequence[Evidence], part: Part, row_s: float, call_s: float) ->
     if part.slices:
         return _NOTHING
     logs, expected = [], []
-    for b in (b for run in runs for b in run.batches.get(part.name, ())):
+    for b in _batches(runs, part):
         plain_s = call_s + -(-b.rows_in // b.replicas) * row_s
         if b.rows_in >= b.replicas > 1 and plain_s > 0 and b.longest_s > 0:
             logs.append(np.log(b.longest_s / plain_s))
-            expected.append(NormalDist().inv_cdf((b.replicas - 0.375) / (b.replicas + 0.25)))
+            expected.append(_largest(b.replicas))
     if len(logs) < 8:
         return _NOTHING
     return fit_line(np.array(expected)[:, None], np.array(logs))[0]
@@ -63,7 +108,7 @@ def out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
             known = [s for s in before if s is not None]
             if own is not None and known:
                 later.append(own - max(known))
-    times = [b.committed_s - b.planned_s for run in runs for b in run.batches.get(part.name, ())]
+    times = [b.committed_s - b.planned_s for b in _batches(runs, part)]
     if len(later) < 8 or not times:
         return _NOTHING
     hop_s = 1.5 * float(np.mean(times))  # a batch, and half of one until it begins

@@ -1,8 +1,10 @@
 """How far a twin is from its run, figure by figure. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from penstock.core.frozen import FrozenDict
 
 Figures = Mapping[str, Any]
 
@@ -62,6 +64,29 @@ def compared(real: Figures, twins: Sequence[Figures]) -> tuple[Compared, ...]:
     )
 
 
-def all_inside(found: Sequence[Compared]) -> bool:
-    """Whether every figure is within its bound."""
-    return all(one.is_inside for one in found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A run with what was asked of it, and how far its twins are off."""
+
+    name: str
+    query: str
+    workload: str
+    policy: str
+    figures: tuple[Compared, ...]
+    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+    speed_up: float = 1.0
+    rate_scale: float = 1.0
+    #: Whether the profile was fitted to this very run, which then predicts nothing.
+    is_fitted: bool = False
+    #: Mean replicas of each operator: of the run, and of each twin.
+    operators: Mapping[str, tuple[float, Sequence[float]]] = field(default_factory=FrozenDict)
+
+    @property
+    def title(self) -> str:
+        """One line that says what ran."""
+        return f"{self.query} under {self.workload}, {self.policy}"
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether every figure is within its bound."""
+        return all(one.is_inside for one in self.figures)

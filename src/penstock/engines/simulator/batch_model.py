@@ -35,11 +35,19 @@ class Batches(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs(Params):
-    """The work of one operator: a task takes `call_s`, `slice_s` a slice and `row_s` a row."""
+    """The work of one operator: a task takes `call_s`, `slice_s` a slice and `row_s` a row.
+
+    Replicas that compute at the same time share the processors, so that a slice takes longer
+    with more of them.
+    """
 
     row_s: float = param(0.0, "seconds of a replica for a row", unit="s", low=0)
     call_s: float = param(0.0, "seconds of a task besides its rows", unit="s", low=0)
     slice_s: float = param(0.0, "seconds of a slice that has rows, besides them", unit="s", low=0)
+    crowd_s: float = param(
+        0.0, "how much longer a slice takes for each further replica", unit="s", low=0
+    )
+    clump: float = param(1.0, "rows of a batch that fall into a slice together", low=1)
     slices: int = param(0, "slices that keys fall into; 0: rows are dealt evenly", low=0)
     chunk_rows: int | None = param(None, "rows of a call; none: those of a commit", low=1)
     spread: float = param(0.0, "spread of tasks: sigma of a lognormal factor", low=0)
@@ -49,12 +57,13 @@ class Costs(Params):
 
     def check(self) -> None:
         """Slices cost something only where there are some."""
-        if self.slice_s and not self.slices:
-            raise InputError("slice_s", "is given without slices")
+        if (self.slice_s or self.crowd_s) and not self.slices:
+            raise InputError("slices", "missing: it has seconds for each slice")
 
     def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
         """Rows/s of one replica in full batches, as long as keys fall evenly."""
-        fixed_s = self.call_s + self.slice_s * self.slices / replicas
+        each_s = self.slice_s + self.crowd_s * (replicas - 1)
+        fixed_s = self.call_s + each_s * self.slices / replicas
         if not self.row_s and not fixed_s:
             return 1e9
         # a batch takes as many rows as took `batch_s` in the last ones, calls included

@@ -78,8 +78,9 @@ def sliced_tasks(
     draw: Generator,
 ) -> list[TaskRecord]:
     """Let rows fall into slices, and do the work of each slice where it is at home."""
-    counts = draw.multinomial(rows, shares)
-    loads = times_of(counts, costs.row_s, scv, draw) + costs.slice_s * (counts > 0)
+    counts = fallen(rows, costs.clump, shares, draw)
+    each_s = costs.slice_s + costs.crowd_s * (len(speeds) - 1)
+    loads = times_of(counts, costs.row_s, scv, draw) + each_s * (counts > 0)
     tasks = []
     for index, speed in enumerate(speeds):
         mine = [number for number in range(costs.slices) if homes[number] == index]
@@ -100,6 +101,14 @@ def sliced_tasks(
         )
         tasks.append(record)
     return tasks
+
+
+def fallen(rows: int, clump: float, shares: Sequence[float], draw: Generator) -> NDArray[np.int64]:
+    """Draw how many rows fall into each slice, if those of a key come together."""
+    together = max(1, round(rows / clump))
+    sizes = np.diff(cuts([1.0] * together, rows)) if together < rows else np.ones(rows, dtype=int)
+    homes = draw.choice(len(shares), size=len(sizes), p=shares)
+    return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)
 
 
 def _task(costs: Costs, rows: int, busy_s: float, chunks: int, squares: float) -> TaskRecord:

@@ -94,6 +94,8 @@ class Profile:
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
     max_replicas: int | None = None
+    #: The runs that it was fitted to, if it was.
+    runs: tuple[str, ...] = ()
     #: Pipelines as they were measured on this very engine; others come from files of their own.
     pipelines: Mapping[str, SimulatedPipeline] = field(default_factory=FrozenDict)
 
@@ -113,7 +115,7 @@ _SECTIONS: dict[str, type[Params]] = {
     "monitor": Monitor,
     "loop": Loop,
 }
-_PLAIN = ("summary", "level", "max_replicas", "guards")
+_PLAIN = ("summary", "level", "runs", "max_replicas", "guards")
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
@@ -134,6 +136,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
             values[section] = kind.parse(sections.get(section, {}))
         except InputError as wrong:
             raise wrong.under(section) from None
+    values["runs"] = tuple(data.get("runs", ()))
     values["pipelines"] = FrozenDict(
         {query: _pipeline(query, told) for query, told in data.get("pipelines", {}).items()}
     )
