@@ -225,3 +225,13 @@ def decide(history, applied, params):
 
 POLICY = replace(STATIC, name="mine", decide=decide)
 """
+
+
+@pytest.mark.parametrize(
+    ("load", "runs"), [("testrun", 3), ("cosine", 12), ("spikes", 6), ("trace", 6)]
+)
+def test_the_runs_that_the_twin_predicts_can_run(load: str, runs: int) -> None:
+    found = read_grid(EXPERIMENTS.parent / "twin" / f"{load}.toml")
+    check_grid(found)
+    assert (found.name, found.kind.name, len(found.cells)) == (f"twin-{load}", "spark", runs)
+    assert {spec.numbers["service_s"] for cell in found.cells for spec in cell.specs} == {0.015}
