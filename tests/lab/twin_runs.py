@@ -6,6 +6,7 @@ from pathlib import Path
 from penstock.control.journal import Journal
 from penstock.control.rundir import Run, begin_run
 from penstock.engines.simulator.profile import Profile
+from penstock.lab.calibrating_runs import declared
 from penstock.lab.preparing import prepare
 from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.twinning import Real, twin_ticks
@@ -20,10 +21,16 @@ def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) 
     empty = Run(
         directory=directory, spec=asked, versions={}, journal=Journal(header, ()), result=None
     )
-    real = Real(directory=directory, run=empty, spec=spec, prepared=prepared)
     with begin_run(directory, asked, header) as journal:
+        told = json.dumps(describe(prepared.pipeline))
+        (directory / "pipeline.json").write_text(told, encoding="utf-8")
+        real = Real(
+            directory=directory,
+            run=empty,
+            spec=spec,
+            prepared=prepared,
+            parts=declared(directory),
+        )
         for tick in twin_ticks(real, profile, seed):
             journal.write(tick)
-    told = json.dumps(describe(prepared.pipeline))
-    (directory / "pipeline.json").write_text(told, encoding="utf-8")
     return directory

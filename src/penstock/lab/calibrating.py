@@ -100,7 +100,7 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
         for batch, others in zip(some, run.others[name], strict=True)
     ]
     batches = [batch for batch, _ in pairs]
-    columns = np.array([[1.0, b.replicas, others] for b, others in pairs])
+    columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
     lost_s = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
     floor, replica, other = fit_line(columns, np.maximum(lost_s, 0.0))
     said = _from(runs)
@@ -217,6 +217,8 @@ def _structure(part: Part) -> Mapping[str, Any]:
         told["min_replicas"] = part.min_replicas
     if part.max_replicas is not None:
         told["max_replicas"] = part.max_replicas
+    if part.queue_limit is not None:
+        told["queue_limit"] = part.queue_limit
     return told | ({"native": True} if part.kind == "native" else {})
 
 

@@ -32,6 +32,7 @@ class Part:
     replicas: int = 1
     min_replicas: int = 1
     max_replicas: int | None = None
+    queue_limit: int | None = None
     share: float = 1.0
     topic: str = ""
 
@@ -64,7 +65,7 @@ def read_evidence(directory: Path) -> Evidence:
         hint = "only runs on Spark, or of a profile of level batches, have some"
         raise InputError("", "its journal tells of no batches", hint, str(directory))
     is_real = engine_kind(run.journal.run) == SPARK
-    parts = _declared(directory) if is_real else _simulated(run)
+    parts = declared(directory) if is_real else _simulated(run)
     spec = run.spec
     late = {n: [b for b in some if b.planned_s > BEGINNING_S] for n, some in found.items()}
     return Evidence(
@@ -91,7 +92,7 @@ def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int
     )
 
 
-def _declared(directory: Path) -> dict[str, Part]:
+def declared(directory: Path) -> dict[str, Part]:
     """Read what the run wrote down of its pipeline."""
     try:
         told = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
@@ -112,6 +113,7 @@ def _declared(directory: Path) -> dict[str, Part]:
             replicas=op["options"]["replicas"],
             min_replicas=op["options"]["min_replicas"],
             max_replicas=op["options"]["max_replicas"],
+            queue_limit=op["options"]["queue_limit"],
             share=sum(fed[topic].get("share", 1.0) for topic in op["reads"] if topic in fed) or 1.0,
             topic=next((topic for topic in op["reads"] if topic in fed), ""),
         )
@@ -133,6 +135,7 @@ def _simulated(run: Run) -> dict[str, Part]:
             replicas=op.replicas,
             min_replicas=op.min_replicas,
             max_replicas=op.max_replicas,
+            queue_limit=op.queue_limit,
             share=op.share,
             topic=op.costs.topic if op.costs else "",
         )

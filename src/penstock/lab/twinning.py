@@ -19,10 +19,10 @@ from penstock.engines.simulator.build import Feed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
 from penstock.errors import InputError
+from penstock.lab.calibrating_runs import Part, declared
 from penstock.lab.preparing import Prepared, prepare
 from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.watching import Ending, Stop, Watched
-from penstock.pipelines.operator import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class Real:
     run: Run
     spec: SparkSpec
     prepared: Prepared
+    #: Its operators as they were declared then.
+    parts: Mapping[str, Part]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
@@ -57,7 +59,8 @@ def read_real(directory: Path) -> Real:
     prepared = prepare(spec)
     if prepared.load is None:
         raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
-    return Real(directory=directory, run=run, spec=spec, prepared=prepared)
+    parts = declared(directory)
+    return Real(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
 
 
 def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
@@ -88,34 +91,31 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
         batches=profile.batches.but(batch_s=spec.batch_s),
         monitor=profile.monitor.but(window_s=prepared.window_s),
     )
-    return build_batches(_pipeline(prepared, profile), fitting, feeds, seed)
+    return build_batches(_pipeline(real, profile), fitting, feeds, seed)
 
 
-def _pipeline(prepared: Prepared, profile: Profile) -> SimulatedPipeline:
+def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     """Return the profile's pipeline with the bounds and the replicas of the run."""
-    name = prepared.pipeline.name
+    name = real.prepared.pipeline.name
     known = profile.pipelines.get(name)
-    declared = {n: op for n, op in prepared.pipeline.operators.items() if op.scales}
     if known is None or profile.level != "batches":
         hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
         raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
-    if set(known.names) != set(declared):
+    if set(known.names) != set(real.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
-    operators = tuple(_operator(op, declared[op.name], prepared.initial) for op in known.operators)
+    initial = real.prepared.initial
+    operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
     return replace(known, operators=operators)
 
 
-def _operator(
-    op: SimulatedOperator, declared: Operator, initial: Mapping[str, int]
-) -> SimulatedOperator:
-    options = declared.options
+def _operator(op: SimulatedOperator, part: Part, initial: Mapping[str, int]) -> SimulatedOperator:
     return replace(
         op,
-        replicas=initial.get(op.name, options.replicas),
-        min_replicas=options.min_replicas,
-        max_replicas=options.max_replicas,
-        queue_limit=options.queue_limit,
+        replicas=initial.get(op.name, part.replicas),
+        min_replicas=part.min_replicas,
+        max_replicas=part.max_replicas,
+        queue_limit=part.queue_limit,
     )
 
 
