@@ -32,11 +32,11 @@ from penstock.topics.writer import TopicWriter
 CHANGES = 4
 #: Rows that are put into a topic at once, and seconds after which nothing is waited for.
 _PART, _PATIENCE_S = 1 << 14, 600.0
-#: Events per second of event time: windows, sessions and days close within few events, and bids
-#: come at every time of day.
+#: Events per second of event time: windows, sessions and days close within few events, also of
+#: those few that lie between two changes of replicas; and bids come at every time of day.
 RATES = {
-    **dict.fromkeys(("q5", "q7", "q8", "q11"), 1000.0),
-    **{"q10": 10.0, "q14": 0.5, "q17": 0.1},
+    **dict.fromkeys(("q5", "q8", "q11"), 1000.0),
+    **{"q7": 100.0, "q10": 10.0, "q14": 0.5, "q17": 0.02},
 }
 
 #: Told the share of the events that are done.
