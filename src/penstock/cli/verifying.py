@@ -18,6 +18,8 @@ from penstock.reports.tables import Table, as_text
 _SLOTS, _WARM = 20, 8
 #: Rows shown of each difference.
 _SHOWN = 5
+#: Changes of replicas that every operator must have had.
+_ENOUGH = CHANGES - 1
 
 
 def run(spec: VerifySpec, show: Callable[[Progress], None]) -> Verified:
@@ -47,7 +49,7 @@ def as_json(spec: VerifySpec, seen: Verified) -> dict[str, Any]:
     """What came out, for machines."""
     return {
         "query": spec.query,
-        "variant": spec.variant,
+        "variant": spec.chosen,
         "events": spec.events,
         "rate": spec.setting.clock.rate,
         "rows": seen.rows,
@@ -64,7 +66,7 @@ def as_page(spec: VerifySpec, seen: Verified) -> str:
     """What came out, for people: one line, and the first rows that differ."""
     figures = {
         "query": spec.query,
-        "variant": spec.variant,
+        "variant": spec.chosen,
         "events": pretty(spec.events),
         "rows": pretty(seen.rows),
         "missing": pretty(len(seen.difference.missing)),
@@ -77,9 +79,15 @@ def as_page(spec: VerifySpec, seen: Verified) -> str:
     lines = [as_text(Table(columns=tuple(figures), rows=(tuple(figures.values()),)))]
     for what, rows in (("missing", seen.difference.missing), ("too many", seen.difference.extra)):
         lines += [f"  {what}: {row}" for row in rows.slice(0, _SHOWN).to_pylist()]
+    lines += [
+        f"  too few changes: {name} changed its replicas {count} times, {_ENOUGH} were wanted;"
+        " what has no rows has no batches, so give more --events"
+        for name, count in seen.changes.items()
+        if spec.rescale and count < _ENOUGH
+    ]
     return "\n".join(lines)
 
 
 def is_enough(spec: VerifySpec, seen: Verified) -> bool:
     """Whether it is right, and every operator was rescaled as it should be."""
-    return seen.is_right and (not spec.rescale or min(seen.changes.values()) >= CHANGES - 1)
+    return seen.is_right and (not spec.rescale or min(seen.changes.values()) >= _ENOUGH)

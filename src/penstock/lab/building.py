@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from penstock.errors import InputError, nearest
 from penstock.pipelines.loading import load_pipeline
-from penstock.pipelines.nexmark.queries import QUERIES
+from penstock.pipelines.nexmark.queries import QUERIES, first_variant
 from penstock.pipelines.nexmark.queries.pacing import declare
 from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.workload import Workload
@@ -57,7 +57,8 @@ def _query(name: str, given: Mapping[str, Any]) -> Built:
     known = dict(inspect.signature(declare).parameters)
     del known["query"], known["load"]
     read = {key: _read(key, text, known) for key, text in given.items()}
-    numbers = {key: each.default for key, each in known.items()} | read
+    chosen = {"variant": first_variant(name), **read}
+    numbers = {key: each.default for key, each in known.items()} | chosen
 
     def following(load: Workload | None) -> Pipeline:
         try:

@@ -1,5 +1,6 @@
 """Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
 
+import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from penstock.engines.port import Plan
+from penstock.engines.spark.checkpoints import last_batch
 from penstock.engines.spark.duty import Pace
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
@@ -17,8 +19,8 @@ from penstock.engines.spark.queries import make_topics
 from penstock.engines.spark.records import BatchLog
 from penstock.errors import InputError, PenstockError, nearest
 from penstock.pipelines.nexmark.order import KINDS
-from penstock.pipelines.nexmark.queries import QUERIES
-from penstock.pipelines.nexmark.queries.parts import OUT, Truth, Variant
+from penstock.pipelines.nexmark.queries import QUERIES, first_variant
+from penstock.pipelines.nexmark.queries.parts import OUT, Truth, Variant, check_variant
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.nexmark.times import FixedRate
 from penstock.pipelines.nexmark.truths import Difference, difference, events_of, true_rows
@@ -30,8 +32,12 @@ from penstock.topics.writer import TopicWriter
 CHANGES = 4
 #: Rows that are put into a topic at once, and seconds after which nothing is waited for.
 _PART, _PATIENCE_S = 1 << 14, 600.0
-#: Events per second of event time: windows and sessions close within few events.
-RATES = {"q5": 1000.0, "q8": 1000.0, "q11": 1000.0}
+#: Events per second of event time: windows, sessions and days close within few events, also of
+#: those few that lie between two changes of replicas; and bids come at every time of day.
+RATES = {
+    **dict.fromkeys(("q5", "q8", "q11"), 1000.0),
+    **{"q7": 100.0, "q10": 10.0, "q14": 0.5, "q17": 0.02},
+}
 
 #: Told the share of the events that are done.
 Show = Callable[[float], None]
@@ -43,7 +49,8 @@ class VerifySpec:
 
     query: str
     events: int
-    variant: Variant = "thesis"
+    #: None for the thesis', where there is one.
+    variant: Variant | None = None
     #: Events per second of event time; None for what suits the query.
     rate: float | None = None
     #: Whether every operator changes its replicas on the way.
@@ -56,16 +63,22 @@ class VerifySpec:
             raise InputError("--query", problem, nearest(self.query, QUERIES))
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
+        check_variant(self.query, self.chosen, list(QUERIES[self.query].TRUTHS))
+
+    @property
+    def chosen(self) -> Variant:
+        """The variant."""
+        return self.variant or first_variant(self.query)
 
     @property
     def setting(self) -> Setting:
         """The events."""
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
-        return Setting(hot=self.variant == "reference", clock=FixedRate(rate))
+        return Setting(hot=self.chosen == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
         """The query over these events."""
-        pipeline: Pipeline = QUERIES[self.query].build(self.variant, self.setting)
+        pipeline: Pipeline = QUERIES[self.query].build(self.chosen, self.setting)
         return pipeline
 
 
@@ -99,8 +112,9 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     finally:
         engine.stop()
     watched.look()
-    truth: Truth = QUERIES[spec.query].TRUTHS[spec.variant]
-    true = true_rows(truth, events_of(spec.events, spec.setting), _closed(places, truth))
+    truth: Truth = QUERIES[spec.query].TRUTHS[spec.chosen]
+    closed = _closed(pipeline, places, truth)
+    true = true_rows(truth, events_of(spec.events, spec.setting), closed)
     found = _rows(Topic.open(places.topic(OUT)))
     return Verified(
         rows=len(found),
@@ -130,15 +144,18 @@ def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show)
             spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
         )
         fill(engine.pipeline, engine.places, first, half)
+        stopping: set[str] = set()
         if part:  # in the middle of the work
             engine.apply(Plan(replicas=_others(engine.status().running, rng)))
+            stopping |= engine.capabilities.pauses
         fill(engine.pipeline, engine.places, half, end)
-        _work_off(engine, watched, lambda done: show((part + done) / parts))  # noqa: B023
+        _work_off(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
 
 
-def _work_off(engine: SparkEngine, watched: "_Watched", show: Show) -> None:
+def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show: Show) -> None:
+    """Wait until everything is processed, and who stops for a change has made it."""
     deadline = time.monotonic() + _PATIENCE_S
-    while not engine.is_drained:
+    while stopping or not engine.is_drained:
         engine.advance(0.25)
         watched.look()
         if engine.failed:
@@ -146,6 +163,7 @@ def _work_off(engine: SparkEngine, watched: "_Watched", show: Show) -> None:
         if time.monotonic() > deadline:
             raise PenstockError(f"the query did not come to its end in {_PATIENCE_S:g} s")
         status = engine.status()
+        stopping -= {e.operator for e in status.events if e.kind in ("rescaled", "failed")}
         show(status.processed_records / max(1, status.offered_records))
 
 
@@ -167,18 +185,32 @@ class _Watched:
         """Read what is new."""
         for name, log in self._logs.items():
             for record in log.news():
+                if not record.tasks:  # Spark's state was dealt anew, and nothing was read
+                    continue
                 before = self._replicas.get(name, record.replicas)
                 self.changes[name] += record.replicas != before
                 self._replicas[name] = record.replicas
                 self.late += sum(task.late for task in record.tasks)
 
 
-def _closed(places: Places, truth: Truth) -> int | None:
+def _closed(pipeline: Pipeline, places: Places, truth: Truth) -> int | None:
     """The watermark of the last batch of the operator that tells only what is closed."""
     if truth.closed_by is None:
         return None
+    if pipeline.operators[truth.closed_by].kind == "native":
+        return _closed_by_spark(places.checkpoint(truth.closed_by))
     last = BatchLog(places.batches(truth.closed_by)).last()
     return last.state.watermark if last is not None and last.state is not None else None
+
+
+def _closed_by_spark(checkpoint: Path) -> int | None:
+    """The watermark that Spark wrote down before its last batch, in microseconds."""
+    last = last_batch(checkpoint)
+    if last is None:
+        return None
+    log = checkpoint / "offsets" / str(last.number)
+    _, metadata, *_ = log.read_text(encoding="utf-8").splitlines()
+    return int(json.loads(metadata)["batchWatermarkMs"]) * 1000
 
 
 def _rows(topic: Topic) -> pa.Table:

@@ -17,7 +17,7 @@ from penstock.pipelines.nexmark.queries.pacing import declare
 from penstock.workloads.workload import Workload
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", WORK)
 def test_shares_of_work_are_those_of_the_simulated_pipeline(query: str) -> None:
     rates = {op.name: op.capacity_rate for op in library.load_pipeline(query).operators}
     own = next(name for name, share in WORK[query].items() if share == 1.0)
@@ -26,7 +26,7 @@ def test_shares_of_work_are_those_of_the_simulated_pipeline(query: str) -> None:
             assert share == pytest.approx(rates[own] / rates[name], rel=0.15)
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", WORK)
 def test_a_query_that_waits_is_the_same_query(query: str) -> None:
     plain, waiting = declare(query, None), declare(query, None, service_s=0.001)
     waiting.check()

@@ -54,6 +54,8 @@ def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
         return pipeline
     for name, operator in pipeline.operators.items():
         row_s = service_s * WORK.get(pipeline.name, {}).get(name, 0.0)
+        if not row_s:  # also what is in Spark's own words
+            continue
         few = min(operator.options.chunk_rows or CHUNK_ROWS, CHUNK_ROWS)
         pipeline.operators[name] = replace(
             operator,

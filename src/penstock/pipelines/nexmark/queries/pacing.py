@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from penstock.pipelines.nexmark.order import KINDS, ROUND
-from penstock.pipelines.nexmark.queries import QUERIES
+from penstock.pipelines.nexmark.queries import QUERIES, first_variant
 from penstock.pipelines.nexmark.queries.lasting import bounded, lasting
 from penstock.pipelines.nexmark.queries.parts import Variant, usual
 from penstock.pipelines.nexmark.setting import Setting
@@ -13,11 +13,12 @@ from penstock.workloads.workload import Workload
 
 
 def declare(
-    query: str, load: Workload | None, variant: Variant = "thesis", service_s: float = 0.0
+    query: str, load: Workload | None, variant: Variant | None = None, service_s: float = 0.0
 ) -> Pipeline:
     """Declare a query as a run needs it; without a workload events come at the usual rate."""
-    setting = paced(query, variant, load) if load is not None else None
-    pipeline = lasting(QUERIES[query].build(variant, setting), service_s)
+    chosen = variant or first_variant(query)
+    setting = paced(query, chosen, load) if load is not None else None
+    pipeline = lasting(QUERIES[query].build(chosen, setting), service_s)
     return bounded(pipeline, load.peak_rate) if load is not None else pipeline
 
 

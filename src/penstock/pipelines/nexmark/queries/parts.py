@@ -1,19 +1,24 @@
 """What the queries have in common: how they begin and end, and what is known to be true."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
 from penstock.errors import InputError, nearest
-from penstock.pipelines.nexmark.order import ROUND, Kind
+from penstock.pipelines.nexmark.order import BIDS, ROUND, Kind
 from penstock.pipelines.nexmark.setting import Setting
 from penstock.pipelines.nexmark.stream import making
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 Variant = Literal["thesis", "reference"]
+#: The variants of those queries that the thesis does not have.
+REFERENCE: tuple[Variant, ...] = ("reference",)
 #: The topics that the query's own operators fill, and the sink.
 RESULTS, OUT = "results", "out"
 #: Seconds that events may be behind. They are made in order, but replicas work side by side.
@@ -28,15 +33,26 @@ class Truth:
 
     sql: str
     #: The operator that tells only what its watermark has closed. Then the SQL has `$closed`, the
-    #: watermark of its last batch in microseconds; and it holds however batches were cut.
+    #: watermark of its last batch in microseconds; and it holds however batches were cut. Of
+    #: Spark's own state it is the watermark that Spark wrote down for that batch.
     closed_by: str | None = None
 
 
-def begin(query: str, variant: Variant, summary: str) -> Pipeline:
+def begin(
+    query: str, variant: Variant, summary: str, has: Sequence[Variant] = get_args(Variant)
+) -> Pipeline:
     """Begin a pipeline."""
     if variant not in (known := get_args(Variant)):
         raise InputError("variant", f"unknown variant {variant!r}", nearest(variant, known))
+    check_variant(query, variant, has)
     return Pipeline(query, objective_s=5, summary=summary)
+
+
+def check_variant(query: str, variant: Variant, has: Sequence[Variant]) -> None:
+    """Refuse a variant that a query does not have."""
+    if variant not in has:
+        problem, hint = f"{query} has no variant {variant!r}", f"it has {' and '.join(has)} only"
+        raise InputError("variant", problem, hint)
 
 
 def usual(variant: Variant) -> Setting:
@@ -69,6 +85,26 @@ def sources(
             writes=read_from(kind),
             chunk_rows=None if delay_s is None else chunk_rows(kind, setting, delay_s),
         )(_picking("source" if len(columns) == 1 else kind.name, wanted, change))
+
+
+def row_by_row(
+    query: str,
+    variant: Variant,
+    setting: Setting | None,
+    summary: str,
+    work: "Callable[[DataFrame], DataFrame]",
+    columns: tuple[str, str],
+) -> Pipeline:
+    """Declare a query that looks at one bid after the other, in Spark's own words.
+
+    Of `columns` the first are those that it reads, the others those that it tells.
+    """
+    pipeline = begin(query, variant, summary, REFERENCE)
+    sources(pipeline, setting or usual(variant), {BIDS: columns[0]})
+    pipeline.topic(RESULTS, columns[1])
+    pipeline.operator(reads=read_from(BIDS), writes=RESULTS)(work)
+    sink(pipeline, columns[1])
+    return pipeline
 
 
 def chunk_rows(kind: Kind, setting: Setting, delay_s: float) -> int:
