@@ -72,6 +72,7 @@ Q1_SPEC = SparkSpec(
     speed_up=30.0,
     rate_scale=0.0008,
     minutes=60,
+    guards={"cooldown_s": "300", "overprovision": "1.2"},
     numbers={"service_s": "0.01"},
 )
 Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, numbers={"service_s": "0.02"})

@@ -188,23 +188,31 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
         yield _named((*costs, name), _WORK[name], fit, said, 0.0)
     if part.slices:
         yield _named((*costs, "clump"), "rows that fall together", clump, said, 1.0)
+    variation = operators.variation(runs, part)
+    fit = operators.unsteadiness(runs, part, known, variation.value)
+    yield _named((*costs, "noise"), "noise of batches", fit, said, 0.0)
     fit = operators.spread(runs, part, values["row_s"], values["call_s"])
     yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
     yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
     delay = operators.out_delay(runs, part)
     if delay.value:
         yield _named((*costs, "out_delay_s"), "event time until the output", delay, said, 0.0)
+    barren = operators.first_rows(runs, part, delay.value)
+    if barren:
+        source = f"rows before the first that comes out; {said}"
+        label = "rows without output"
+        yield Estimate(path=(*costs, "first_rows"), label=label, value=barren, source=source)
     for name, value in _declared_costs(part).items():
         yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
-    yield _named((*place, "scv"), "variation of rows", operators.variation(runs, part), said, 0.0)
-    selectivity = operators.selectivity(runs, part, delay.value)
+    yield _named((*place, "scv"), "variation of rows", variation, said, 0.0)
+    selectivity = operators.selectivity(runs, part, delay.value, barren)
     for target in topology_of(runs[0].parts).downstream[part.name]:
         label = f"selectivity to {target}"
         yield _named((*place, "sent", target), label, selectivity, said, 1.0)
     if part.slices and (shares := operators.weights(runs, part)):
         source = f"seconds of slices in snapshots; {said}"
-        path = (*place, "slice_shares")
-        yield Estimate(path=path, label="shares of slices", value=shares, source=source)
+        label = "shares of slices"
+        yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
 
 
 def _structure(part: Part) -> Mapping[str, Any]:

@@ -149,6 +149,19 @@ def test_rows_that_wait_for_event_time_come_that_much_later() -> None:
     assert 10.5 < latency.mean < 12.5
 
 
+def test_a_state_that_has_to_fill_leaves_nothing_behind_at_first() -> None:
+    window = operator("window", ("source",), costs=Costs(row_s=1e-5, slices=8, first_rows=777))
+    last = operator("last", ("window",), costs=Costs(row_s=1e-5))
+    engine = make(operator("source", costs=Costs(row_s=1e-5)), window, last, seconds=30.0)
+    rows = {"window": 0, "last": 0}
+    while not engine.is_drained:
+        engine.advance(1)
+        for name, some in engine.status().batches.items():
+            if name in rows:
+                rows[name] += sum(batch.rows_in for batch in some)
+    assert rows == {"window": 1500, "last": 1500 - 777}
+
+
 def test_a_change_runs_from_the_next_plan_on() -> None:
     engine = make(operator(), rate=40.0)
     engine.advance(20)
