@@ -268,8 +268,10 @@ class SparkEngine:
             return None
         try:
             return float(self.places.held(name).read_text())
-        except (FileNotFoundError, ValueError):
+        except FileNotFoundError:
             return 0.0
+        except ValueError:  # it is being written
+            return None
 
     def _follow_replicas(self, now: float) -> None:
         """Let the executors follow the sum of what was asked for."""

@@ -109,7 +109,7 @@ def _span(seen: Sighting) -> _Span | None:
 
 def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
     rows = sum(record.rows_in for record in span.records)
-    held = None if seen.held_s is None else min(1.0, seen.held_s / (seen.now - seen.begin))
+    held = None if seen.held_s is None else _share(seen.held_s, seen.now - seen.begin)
     found: dict[str, object] = {
         "input_rate": rows / span.seconds,
         "output_rate": sum(record.rows_out for record in span.records) / span.seconds,
@@ -134,6 +134,11 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
         "useful_parallelism": useful_replicas(loads) if sum(loads) > _MUCH_S else None,
         "extra": _extra(span, loads),
     }
+
+
+def _share(seconds: float, of_s: float) -> float:
+    """Seconds as a share; a source that was started again counts from the beginning."""
+    return min(1.0, max(0.0, seconds) / of_s)
 
 
 def _stretch(seen: Sighting, span: _Span, alone_s: float) -> float:

@@ -29,6 +29,8 @@ WORK: Mapping[str, Mapping[str, float]] = FrozenDict(
 )
 
 
+#: Slices of operators with state: fewer than usual, since what their calls take is real.
+SLICES = 24
 #: Seconds of the load's peak that fit into a queue between two operators.
 BUFFER_S = 4.0
 
@@ -57,6 +59,7 @@ def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
             operator,
             function=Lasting(operator.function, row_s),
             options=replace(operator.options, chunk_rows=few if operator.kind == "batch" else None),
+            slicing=operator.slicing and replace(operator.slicing, slices=SLICES),
         )
     return pipeline
 
