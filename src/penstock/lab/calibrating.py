@@ -62,16 +62,17 @@ class Calibration:
 def calibrate(runs: Sequence[Evidence]) -> Calibration:
     """Fit a profile; runs of different pipelines share the numbers of the engine."""
     _check(runs)
-    engine = list(_engine(runs))
-    rules = Batches(**{e.path[1]: e.value for e in engine if e.path[0] == "batches"})
-    found = [*engine]
-    for name in dict.fromkeys(run.pipeline for run in runs):
+    names = list(dict.fromkeys(run.pipeline for run in runs))
+    found = list(_engine(runs))
+    for name in names:
         mine = [run for run in runs if run.pipeline == name]
-        objective_s = mine[0].objective_s
-        if objective_s is not None:
+        own = list(_overheads(mine, ("pipelines", name, "batches"))) if len(names) > 1 else []
+        rules = Batches(**{e.path[-1]: e.value for e in (*found, *own) if "batches" in e.path})
+        if (objective_s := mine[0].objective_s) is not None:
             path = ("pipelines", name, "objective_s")
             told = Estimate(path=path, label="objective", value=objective_s, source="as asked")
             found.append(told)
+        found += own
         for part in mine[0].parts.values():
             found += _operator(mine, part, rules)
     return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(found))
@@ -93,6 +94,15 @@ def _check(runs: Sequence[Evidence]) -> None:
 def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     yield _given("batches", "batch_s", "batch length", runs[0].batch_s, "as asked")
     yield _given("batches", "gap_s", "batch gap", GAP_S, "as the runtime has it")
+    yield from _overheads(runs, ("batches",))
+    yield from _rescaling(runs)
+    source = "what a snapshot looks back on; a run that is sped up divides it"
+    yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
+    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run is told otherwise")
+
+
+def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
+    """What batches take besides work; of single pipelines too, for some leave cores more idle."""
     pairs = [
         (batch, others)
         for run in runs
@@ -103,23 +113,21 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
     lost_s = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
     floor, replica, other = fit_line(columns, np.maximum(lost_s, 0.0))
-    said = _from(runs)
-    yield _fitted("batches", "fixed_s", "batch floor", floor, said, USUAL.fixed_s)
-    yield _fitted("batches", "per_replica_s", "batch overhead, each replica", replica, said, 0.0)
-    label = "interference, each other query in a batch"
-    yield _fitted("batches", "per_other_s", label, other, said, 0.0)
-    between = fit_mean(_usual(list(_between(runs))))
-    label = "batch overhead, from commit to plan"
-    yield _fitted("batches", "between_s", label, between, said, USUAL.between_s)
-    poll = fit_mean(np.array(list(_polls(runs))))
-    yield _fitted("batches", "poll_s", "batch overhead, asked again", poll, said, USUAL.poll_s)
     factors = np.array([floor.value, replica.value, other.value])
     noise = operators.noise_of(batches, columns @ factors)
-    yield _fitted("batches", "noise", "noise", noise, said, USUAL.noise)
-    yield from _rescaling(runs)
-    source = "what a snapshot looks back on; a run that is sped up divides it"
-    yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
-    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run is told otherwise")
+    between = fit_mean(_usual(list(_between(runs))))
+    poll = fit_mean(np.array(list(_polls(runs))))
+    said = _from(runs)
+    for name, label, fit, usual in (
+        ("fixed_s", "batch floor", floor, USUAL.fixed_s),
+        ("per_replica_s", "batch overhead, each replica", replica, 0.0),
+        ("per_other_s", "interference, each other query in a batch", other, 0.0),
+        ("between_s", "batch overhead, from commit to plan", between, USUAL.between_s),
+        ("poll_s", "batch overhead, asked again", poll, USUAL.poll_s),
+        ("noise", "noise", noise, USUAL.noise),
+    ):
+        if fit.is_fitted or len(place) == 1:  # else what holds for all does for this one, too
+            yield _named((*place, name), label, fit, said, usual)
 
 
 def _between(runs: Sequence[Evidence]) -> Iterator[float]:
@@ -162,7 +170,7 @@ def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     usual = float(np.mean(pauses)) if pauses else 0.0
     shown = f", changes there after {np.median(changes):.2f} s" if changes else ""
     why = f"{len(pauses)} pauses of native operators{shown}"
-    yield _fitted("rescaling", "pause_s", "rescale pauses", fit, why, usual)
+    yield _named(("rescaling", "pause_s"), "rescale pauses", fit, why, usual)
 
 
 # --- operators
@@ -240,10 +248,6 @@ def _declared_costs(part: Part) -> Mapping[str, Any]:
 
 def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
     return Estimate(path=(section, name), label=label, value=value, source=source)
-
-
-def _fitted(section: str, name: str, label: str, fit: Fit, said: str, usual: float) -> Estimate:
-    return _named((section, name), label, fit, said, usual)
 
 
 def _named(path: tuple[str, ...], label: str, fit: Fit, said: str, usual: float) -> Estimate:
