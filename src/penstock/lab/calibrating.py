@@ -117,6 +117,7 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
     noise = operators.noise_of(batches, columns @ factors)
     between = fit_mean(_usual(list(_between(runs))))
     poll = fit_mean(np.array(list(_polls(runs))))
+    look = fit_mean(np.array(list(_looks(runs))))
     said = _from(runs)
     for name, label, fit, usual in (
         ("fixed_s", "batch floor", floor, USUAL.fixed_s),
@@ -124,6 +125,7 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
         ("per_other_s", "interference, each other query in a batch", other, 0.0),
         ("between_s", "batch overhead, from commit to plan", between, USUAL.between_s),
         ("poll_s", "batch overhead, asked again", poll, USUAL.poll_s),
+        ("look_s", "batch overhead, from look to plan", look, USUAL.look_s),
         ("noise", "noise", noise, USUAL.noise),
     ):
         if fit.is_fitted or len(place) == 1:  # else what holds for all does for this one, too
@@ -150,6 +152,36 @@ def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
         late_s = two.planned_s - one.planned_s - GAP_S
         if one.committed_s < one.planned_s + 0.7 * GAP_S and -0.05 < late_s < 0.3 * GAP_S:
             yield max(0.0, late_s)
+
+
+def _looks(runs: Sequence[Evidence]) -> Iterator[float]:
+    """Seconds that rows are older in the plans of sources than the time between plans makes them.
+
+    Of a source that leaves nothing behind, rows are half of the time between two plans old on
+    average, and half of that between two writes; what they are older passed after the look.
+    """
+    for run in runs:
+        sources = [name for name, part in run.parts.items() if not part.upstream]
+        last: dict[str, Batch] = {}
+        for tick in run.ticks:
+            ages = []
+            for name in sources:
+                fresh = [b for b in tick.status.batches.get(name, ()) if b.rows_in]
+                if fresh and name in last:
+                    ages.append(_half_gap_s([last[name], *fresh]))
+                last |= {name: fresh[-1]} if fresh else {}
+            known = [age for age in ages if age is not None]
+            if tick.status.age_s is not None and len(known) == len(sources):
+                yield tick.status.age_s - sum(known) / len(known) - USUAL.write_s / 2
+
+
+def _half_gap_s(batches: Sequence[Batch]) -> float | None:
+    """Half of the time between plans, by rows; None if rows were left behind."""
+    if any(b.waiting is None or b.waiting > b.rows_in for b in batches):
+        return None
+    rows = [b.rows_in for b in batches[1:]]
+    gaps = [two.planned_s - one.planned_s for one, two in pairwise(batches)]
+    return sum(n * gap for n, gap in zip(rows, gaps, strict=True)) / sum(rows) / 2
 
 
 def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch]]:

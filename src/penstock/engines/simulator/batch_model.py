@@ -25,6 +25,9 @@ class Batches(Params):
     poll_s: float = param(
         0.03, "until a source is asked again that had no rows or was early", unit="s", low=0
     )
+    look_s: float = param(
+        0.05, "from the look at what waits to the plan of a batch with it", unit="s", low=0
+    )
     noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
     write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
 

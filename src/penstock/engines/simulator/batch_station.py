@@ -115,8 +115,12 @@ class Station:
             self.held_s += now_s - self.held_since_s
         self.held_since_s = now_s if is_full else None
 
-    def plan(self, now_s: float, batch_s: float, rescaling: Rescaling) -> float | None:
+    def plan(
+        self, now_s: float, look_s: float, batch_s: float, rescaling: Rescaling
+    ) -> float | None:
         """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
+
+        What waits now is in the plan, which is made a little later.
 
         As `next_end` and `plan` of the source do on Spark.
         """
@@ -141,8 +145,8 @@ class Station:
             batch=len(self.records),
             start=dict(self.position),
             end=end,
-            planned_at=now_s,
-            committed_at=now_s,
+            planned_at=now_s + look_s,
+            committed_at=now_s + look_s,
             tasks=tuple(tasks),
             waiting=sum(waiting.values()),
         )

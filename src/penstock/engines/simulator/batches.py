@@ -152,14 +152,16 @@ class BatchWalk:
         if is_full:
             self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
             return
-        longest_s = station.plan(self.now_s, rules.batch_s, self._rescaling)
+        look_s = rules.look_s * lognormal(station.draw, rules.noise)
+        longest_s = station.plan(self.now_s, look_s, rules.batch_s, self._rescaling)
         if longest_s is None:
             return
         others = sum(one.current is not None for one in self.stations.values()) - 1
         overhead_s = rules.overhead_s(station.order, others)
         overhead_s *= lognormal(station.draw, rules.noise)
         station.free_s = self.now_s + rules.gap_s + self._soon_s(station)
-        self._at(self.now_s + overhead_s + longest_s, lambda: self._commit(station))
+        done_s = self.now_s + look_s + overhead_s + longest_s
+        self._at(done_s, lambda: self._commit(station))
 
     def _commit(self, station: Station) -> None:
         assert station.current is not None
@@ -177,7 +179,9 @@ class BatchWalk:
                 self._append(output.name, output.topic, out)
         for halt in self._halts:
             self._pause(halt)
-        between_s = self._rules.between_s * lognormal(station.draw, self._rules.noise)
+        # the look is a part of what lies between a commit and the next plan
+        between_s = max(0.0, self._rules.between_s - self._rules.look_s)
+        between_s *= lognormal(station.draw, self._rules.noise)
         self._ask(station, self.now_s + between_s)
 
     # --- changes that stop operators
