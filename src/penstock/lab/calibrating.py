@@ -2,24 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from penstock.engines.port import Batch
 from penstock.engines.simulator.batch_model import Batches, Costs
 from penstock.engines.spark.duty import GAP_S
 from penstock.errors import InputError
 from penstock.lab import calibrating_operators as operators
+from penstock.lab import calibrating_overheads as overheads
 from penstock.lab.calibrating_runs import Evidence, Part, topology_of
 from penstock.lab.preparing import INTERVAL_S, WINDOW_S
-from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean
+from penstock.lab.robust import Fit, fit_mean
 
 #: What is used where nothing could be fitted.
 USUAL = Batches()
-#: A plan that comes so many times later than most was held back.
-_HELD = 3.0
 _WORK = {
     "row_s": "seconds a row",
     "call_s": "seconds a task",
@@ -103,91 +100,20 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
 
 def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
     """What batches take besides work; of single pipelines too, for some leave cores more idle."""
-    pairs = [
-        (batch, others)
-        for run in runs
-        for name, some in run.batches.items()
-        for batch, others in zip(some, run.others[name], strict=True)
-    ]
-    batches = [batch for batch, _ in pairs]
-    columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
-    lost_s = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
-    floor, replica, other = fit_line(columns, np.maximum(lost_s, 0.0))
-    factors = np.array([floor.value, replica.value, other.value])
-    noise = operators.noise_of(batches, columns @ factors)
-    between = fit_mean(_usual(list(_between(runs))))
-    poll = fit_mean(np.array(list(_polls(runs))))
-    look = fit_mean(np.array(list(_looks(runs))))
+    fits = overheads.fitted(runs)
     said = _from(runs)
-    for name, label, fit, usual in (
-        ("fixed_s", "batch floor", floor, USUAL.fixed_s),
-        ("per_replica_s", "batch overhead, each replica", replica, 0.0),
-        ("per_other_s", "interference, each other query in a batch", other, 0.0),
-        ("between_s", "batch overhead, from commit to plan", between, USUAL.between_s),
-        ("poll_s", "batch overhead, asked again", poll, USUAL.poll_s),
-        ("look_s", "batch overhead, from look to plan", look, USUAL.look_s),
-        ("noise", "noise", noise, USUAL.noise),
+    for name, label, usual in (
+        ("fixed_s", "batch floor", USUAL.fixed_s),
+        ("per_replica_s", "batch overhead, each replica", 0.0),
+        ("per_other_s", "interference, each other query in a batch", 0.0),
+        ("between_s", "batch overhead, from commit to plan", USUAL.between_s),
+        ("poll_s", "batch overhead, asked again", USUAL.poll_s),
+        ("look_s", "batch overhead, from look to plan", USUAL.look_s),
+        ("noise", "noise", USUAL.noise),
     ):
+        fit = fits[name]
         if fit.is_fitted or len(place) == 1:  # else what holds for all does for this one, too
             yield _named((*place, name), label, fit, said, usual)
-
-
-def _between(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds from a commit to the plan of a batch whose rows waited already."""
-    for one, two in _neighbours(runs):
-        more = one.waiting is not None and one.waiting > one.rows_in
-        if more and one.committed_s > one.planned_s + GAP_S:
-            yield two.planned_s - one.committed_s
-
-
-def _usual(seconds: Sequence[float]) -> FloatArray:
-    """Leave out what is far above the middle: there, a full queue behind held the operator."""
-    found = np.array(seconds)
-    return found[found <= _HELD * np.median(found)] if len(found) else found
-
-
-def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds behind the least gap after which a source that was early is asked again."""
-    for one, two in _neighbours(runs):
-        late_s = two.planned_s - one.planned_s - GAP_S
-        if one.committed_s < one.planned_s + 0.7 * GAP_S and -0.05 < late_s < 0.3 * GAP_S:
-            yield max(0.0, late_s)
-
-
-def _looks(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds that rows are older in the plans of sources than the time between plans makes them.
-
-    Of a source that leaves nothing behind, rows are half of the time between two plans old on
-    average, and half of that between two writes; what they are older passed after the look.
-    """
-    for run in runs:
-        sources = [name for name, part in run.parts.items() if not part.upstream]
-        last: dict[str, Batch] = {}
-        for tick in run.ticks:
-            ages = []
-            for name in sources:
-                fresh = [b for b in tick.status.batches.get(name, ()) if b.rows_in]
-                if fresh and name in last:
-                    ages.append(_half_gap_s([last[name], *fresh]))
-                last |= {name: fresh[-1]} if fresh else {}
-            known = [age for age in ages if age is not None]
-            if tick.status.age_s is not None and len(known) == len(sources):
-                yield tick.status.age_s - sum(known) / len(known) - USUAL.write_s / 2
-
-
-def _half_gap_s(batches: Sequence[Batch]) -> float | None:
-    """Half of the time between plans, by rows; None if rows were left behind."""
-    if any(b.waiting is None or b.waiting > b.rows_in for b in batches):
-        return None
-    rows = [b.rows_in for b in batches[1:]]
-    gaps = [two.planned_s - one.planned_s for one, two in pairwise(batches)]
-    return sum(n * gap for n, gap in zip(rows, gaps, strict=True)) / sum(rows) / 2
-
-
-def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch]]:
-    for run in runs:
-        for some in run.batches.values():
-            yield from pairwise(some)
 
 
 def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:

@@ -203,13 +203,6 @@ def weights(runs: Sequence[Evidence], part: Part) -> list[float]:
     return [round(float(share), 5) for share in total / whole] if whole else []
 
 
-def noise_of(batches: Sequence[Batch], expected: FloatArray) -> Fit:
-    """Fit the spread of overheads around what is expected of them."""
-    lost = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
-    good = (lost > 0) & (expected > 0)
-    return fit_sigma(np.log(lost[good] / expected[good]))
-
-
 def _snapshots(runs: Sequence[Evidence], part: Part) -> Iterable[OperatorSnapshot]:
     for run in runs:
         for tick in run.ticks:
