@@ -25,7 +25,13 @@ from penstock.lab.twinning import figures, read_real, twin_ticks
 pytestmark = pytest.mark.slow
 
 RULES = Batches(
-    fixed_s=0.08, per_replica_s=0.012, per_other_s=0.02, between_s=0.06, poll_s=0.04, noise=0.25
+    fixed_s=0.08,
+    per_replica_s=0.012,
+    per_other_s=0.02,
+    between_s=0.1,
+    poll_s=0.04,
+    look_s=0.06,
+    noise=0.25,
 )
 
 
@@ -49,7 +55,7 @@ Q1 = SimulatedPipeline(
         operator("sink", ("mapper",), Costs(row_s=0.006, chunk_rows=4, cpu=0.5)),
     ),
 )
-WINDOW = Costs(row_s=0.02, call_s=0.05, slice_s=0.004, slices=64, out_delay_s=14.0, cpu=0.3)
+WINDOW = Costs(row_s=0.02, call_s=0.05, slice_s=0.004, slices=24, out_delay_s=14.0, cpu=0.3)
 Q11 = SimulatedPipeline(
     name="q11",
     operators=(
@@ -72,6 +78,7 @@ Q1_SPEC = SparkSpec(
     speed_up=30.0,
     rate_scale=0.0008,
     minutes=60,
+    guards={"cooldown_s": "300", "overprovision": "1.2"},
     numbers={"service_s": "0.01"},
 )
 Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, numbers={"service_s": "0.02"})
@@ -107,7 +114,7 @@ def truth(path: tuple[str, ...]) -> float | None:
 @pytest.mark.parametrize(
     "path",
     [
-        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "per_other_s", "noise")],
+        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "noise")],
         *[f"pipelines.q1.operators.{op}.costs.row_s" for op in ("source", "mapper", "sink")],
         "pipelines.q1.operators.mapper.costs.call_s",
         "pipelines.q1.operators.sink.costs.cpu",
@@ -130,8 +137,11 @@ def test_a_calibration_finds_what_the_simulator_was_told(fitted: Calibration, pa
 @pytest.mark.parametrize(
     ("path", "within"),
     [
+        # others are counted when the plan is made, a little after the look
+        ("batches.per_other_s", 0.01),
         ("batches.between_s", 0.02),
         ("batches.poll_s", 0.02),
+        ("batches.look_s", 0.02),
         ("pipelines.q11.operators.window.costs.out_delay_s", 2.5),
         ("pipelines.q11.operators.window.sent.sink", 0.02),
     ],
@@ -160,7 +170,7 @@ def test_a_profile_can_be_read_again_and_says_where_it_is_from(
     assert set(profile.pipelines) == {"q1", "q11"}
     window = profile.pipelines["q11"].operators[1]
     assert window.costs is not None
-    assert window.costs.slices == 64
+    assert window.costs.slices == 24
     row = next(line for line in text.splitlines() if line.startswith("row_s"))
     assert " to " in row
     assert "batches of q1-testrun" in row

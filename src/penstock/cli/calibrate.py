@@ -77,4 +77,5 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
 def _where(estimate: Estimate) -> str:
     if estimate.path[0] != "pipelines":
         return "engine"
-    return f"{estimate.path[1]} {estimate.path[3]}"
+    is_whole = estimate.path[2] != "operators"
+    return estimate.path[1] if is_whole else f"{estimate.path[1]} {estimate.path[3]}"

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.twin_course import panels
 from penstock.cli.twin_tables import as_document, as_json, as_table
 from penstock.control.loop import Tick
 from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.profile import Profile
 from penstock.errors import InputError
-from penstock.lab.twin_course import panels
 from penstock.lab.twin_errors import Cell, compared
 from penstock.lab.twinning import Real, figures, read_real, twin_ticks
 from penstock.reports.pictures import over_time

@@ -2,24 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from penstock.engines.port import Batch
 from penstock.engines.simulator.batch_model import Batches, Costs
 from penstock.engines.spark.duty import GAP_S
 from penstock.errors import InputError
 from penstock.lab import calibrating_operators as operators
+from penstock.lab import calibrating_overheads as overheads
 from penstock.lab.calibrating_runs import Evidence, Part, topology_of
 from penstock.lab.preparing import INTERVAL_S, WINDOW_S
-from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean
+from penstock.lab.robust import Fit, fit_mean
 
 #: What is used where nothing could be fitted.
 USUAL = Batches()
-#: A plan that comes so many times later than most was held back.
-_HELD = 3.0
 _WORK = {
     "row_s": "seconds a row",
     "call_s": "seconds a task",
@@ -62,16 +59,17 @@ class Calibration:
 def calibrate(runs: Sequence[Evidence]) -> Calibration:
     """Fit a profile; runs of different pipelines share the numbers of the engine."""
     _check(runs)
-    engine = list(_engine(runs))
-    rules = Batches(**{e.path[1]: e.value for e in engine if e.path[0] == "batches"})
-    found = [*engine]
-    for name in dict.fromkeys(run.pipeline for run in runs):
+    names = list(dict.fromkeys(run.pipeline for run in runs))
+    found = list(_engine(runs))
+    for name in names:
         mine = [run for run in runs if run.pipeline == name]
-        objective_s = mine[0].objective_s
-        if objective_s is not None:
+        own = list(_overheads(mine, ("pipelines", name, "batches"))) if len(names) > 1 else []
+        rules = Batches(**{e.path[-1]: e.value for e in (*found, *own) if "batches" in e.path})
+        if (objective_s := mine[0].objective_s) is not None:
             path = ("pipelines", name, "objective_s")
             told = Estimate(path=path, label="objective", value=objective_s, source="as asked")
             found.append(told)
+        found += own
         for part in mine[0].parts.values():
             found += _operator(mine, part, rules)
     return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(found))
@@ -93,61 +91,29 @@ def _check(runs: Sequence[Evidence]) -> None:
 def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     yield _given("batches", "batch_s", "batch length", runs[0].batch_s, "as asked")
     yield _given("batches", "gap_s", "batch gap", GAP_S, "as the runtime has it")
-    pairs = [
-        (batch, others)
-        for run in runs
-        for name, some in run.batches.items()
-        for batch, others in zip(some, run.others[name], strict=True)
-    ]
-    batches = [batch for batch, _ in pairs]
-    columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
-    lost_s = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
-    floor, replica, other = fit_line(columns, np.maximum(lost_s, 0.0))
-    said = _from(runs)
-    yield _fitted("batches", "fixed_s", "batch floor", floor, said, USUAL.fixed_s)
-    yield _fitted("batches", "per_replica_s", "batch overhead, each replica", replica, said, 0.0)
-    label = "interference, each other query in a batch"
-    yield _fitted("batches", "per_other_s", label, other, said, 0.0)
-    between = fit_mean(_usual(list(_between(runs))))
-    label = "batch overhead, from commit to plan"
-    yield _fitted("batches", "between_s", label, between, said, USUAL.between_s)
-    poll = fit_mean(np.array(list(_polls(runs))))
-    yield _fitted("batches", "poll_s", "batch overhead, asked again", poll, said, USUAL.poll_s)
-    factors = np.array([floor.value, replica.value, other.value])
-    noise = operators.noise_of(batches, columns @ factors)
-    yield _fitted("batches", "noise", "noise", noise, said, USUAL.noise)
+    yield from _overheads(runs, ("batches",))
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
     yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
     yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run is told otherwise")
 
 
-def _between(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds from a commit to the plan of a batch whose rows waited already."""
-    for one, two in _neighbours(runs):
-        more = one.waiting is not None and one.waiting > one.rows_in
-        if more and one.committed_s > one.planned_s + GAP_S:
-            yield two.planned_s - one.committed_s
-
-
-def _usual(seconds: Sequence[float]) -> FloatArray:
-    """Leave out what is far above the middle: there, a full queue behind held the operator."""
-    found = np.array(seconds)
-    return found[found <= _HELD * np.median(found)] if len(found) else found
-
-
-def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds behind the least gap after which a source that was early is asked again."""
-    for one, two in _neighbours(runs):
-        late_s = two.planned_s - one.planned_s - GAP_S
-        if one.committed_s < one.planned_s + 0.7 * GAP_S and -0.05 < late_s < 0.3 * GAP_S:
-            yield max(0.0, late_s)
-
-
-def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch]]:
-    for run in runs:
-        for some in run.batches.values():
-            yield from pairwise(some)
+def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
+    """What batches take besides work; of single pipelines too, for some leave cores more idle."""
+    fits = overheads.fitted(runs)
+    said = _from(runs)
+    for name, label, usual in (
+        ("fixed_s", "batch floor", USUAL.fixed_s),
+        ("per_replica_s", "batch overhead, each replica", 0.0),
+        ("per_other_s", "interference, each other query in a batch", 0.0),
+        ("between_s", "batch overhead, from commit to plan", USUAL.between_s),
+        ("poll_s", "batch overhead, asked again", USUAL.poll_s),
+        ("look_s", "batch overhead, from look to plan", USUAL.look_s),
+        ("noise", "noise", USUAL.noise),
+    ):
+        fit = fits[name]
+        if fit.is_fitted or len(place) == 1:  # else what holds for all does for this one, too
+            yield _named((*place, name), label, fit, said, usual)
 
 
 def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
@@ -162,7 +128,7 @@ def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     usual = float(np.mean(pauses)) if pauses else 0.0
     shown = f", changes there after {np.median(changes):.2f} s" if changes else ""
     why = f"{len(pauses)} pauses of native operators{shown}"
-    yield _fitted("rescaling", "pause_s", "rescale pauses", fit, why, usual)
+    yield _named(("rescaling", "pause_s"), "rescale pauses", fit, why, usual)
 
 
 # --- operators
@@ -188,23 +154,31 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
         yield _named((*costs, name), _WORK[name], fit, said, 0.0)
     if part.slices:
         yield _named((*costs, "clump"), "rows that fall together", clump, said, 1.0)
+    variation = operators.variation(runs, part)
+    fit = operators.unsteadiness(runs, part, known, variation.value)
+    yield _named((*costs, "noise"), "noise of batches", fit, said, 0.0)
     fit = operators.spread(runs, part, values["row_s"], values["call_s"])
     yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
     yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
     delay = operators.out_delay(runs, part)
     if delay.value:
         yield _named((*costs, "out_delay_s"), "event time until the output", delay, said, 0.0)
+    barren = operators.first_rows(runs, part, delay.value)
+    if barren:
+        source = f"rows before the first that comes out; {said}"
+        label = "rows without output"
+        yield Estimate(path=(*costs, "first_rows"), label=label, value=barren, source=source)
     for name, value in _declared_costs(part).items():
         yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
-    yield _named((*place, "scv"), "variation of rows", operators.variation(runs, part), said, 0.0)
-    selectivity = operators.selectivity(runs, part, delay.value)
+    yield _named((*place, "scv"), "variation of rows", variation, said, 0.0)
+    selectivity = operators.selectivity(runs, part, delay.value, barren)
     for target in topology_of(runs[0].parts).downstream[part.name]:
         label = f"selectivity to {target}"
         yield _named((*place, "sent", target), label, selectivity, said, 1.0)
     if part.slices and (shares := operators.weights(runs, part)):
         source = f"seconds of slices in snapshots; {said}"
-        path = (*place, "slice_shares")
-        yield Estimate(path=path, label="shares of slices", value=shares, source=source)
+        label = "shares of slices"
+        yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
 
 
 def _structure(part: Part) -> Mapping[str, Any]:
@@ -232,10 +206,6 @@ def _declared_costs(part: Part) -> Mapping[str, Any]:
 
 def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
     return Estimate(path=(section, name), label=label, value=value, source=source)
-
-
-def _fitted(section: str, name: str, label: str, fit: Fit, said: str, usual: float) -> Estimate:
-    return _named((section, name), label, fit, said, usual)
 
 
 def _named(path: tuple[str, ...], label: str, fit: Fit, said: str, usual: float) -> Estimate:

@@ -5,13 +5,17 @@ from statistics import NormalDist
 
 import numpy as np
 
+from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
+from penstock.engines.simulator.batch_model import Costs
 from penstock.lab.calibrating_runs import Evidence, Part
-from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean, fit_ratio, fit_sigma
+from penstock.lab.robust import Fit, FloatArray, fit_line, fit_ratio, fit_sigma
 
 #: A row that shows later than this behind its batch has waited for event time to pass.
 _LATER_S = 3.0
+#: Little waits if it is taken within so many seconds.
+_LITTLE_S = 2.0
 #: A model with one more number must be off by less than this share of what the plain one is.
 _MUCH_BETTER = 0.7
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
@@ -28,6 +32,25 @@ def work(runs: Sequence[Evidence], part: Part, clump: float = 1.0) -> dict[str, 
         return _sliced_work(rows, replicas, called, busy)
     row, call = fit_line(np.column_stack((rows, np.minimum(replicas, rows))), busy)
     return {"row_s": row, "call_s": call}
+
+
+def unsteadiness(runs: Sequence[Evidence], part: Part, costs: Costs, scv: float) -> Fit:
+    """Fit how the work of whole batches varies beyond what their rows do."""
+    logs, by_rows = [], []
+    for b in _batches(runs, part):
+        called = part.slices and part.slices * (1 - (1 - 1 / part.slices) ** b.rows_in)
+        each_s = costs.slice_s + costs.crowd_s * (b.replicas - 1)
+        tasks = b.replicas if part.slices else min(b.replicas, b.rows_in)
+        expected_s = b.rows_in * costs.row_s + tasks * costs.call_s + called * each_s
+        if expected_s > 0 and b.busy_s > 0:
+            logs.append(np.log(b.busy_s / expected_s))
+            by_rows.append(scv / b.rows_in)
+    found = fit_sigma(np.array(logs))
+    if not found.is_fitted:
+        return found
+    own = float(np.median(by_rows))
+    value, low, high = (max(0.0, s * s - own) ** 0.5 for s in (found.value, found.low, found.high))
+    return Fit(value, low, high, found.count)
 
 
 def _sliced_work(
@@ -94,37 +117,62 @@ def spread(runs: Sequence[Evidence], part: Part, row_s: float, call_s: float) ->
 
 
 def out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
-    """Fit how much event time passes until rows show in the output of an operator with state."""
+    """Fit how much event time passes until rows show in the output of an operator with state.
+
+    Rows that wait because there is too much to do are late, too. So only times count at which
+    little waits, and no more than what passed until the very first row came out.
+    """
     if part.kind not in ("sliced", "native") or not part.upstream:
         return _NOTHING
-    later = []
-    for run in runs:
-        for tick in run.ticks:
-            if tick.snapshot is None:
-                continue
-            seen = tick.snapshot.operators
-            own = _seen(seen.get(part.name), "latency_p50_s")
-            before = [_seen(seen.get(up), "latency_p50_s") for up in part.upstream]
-            known = [s for s in before if s is not None]
-            if own is not None and known:
-                later.append(own - max(known))
+    later = [s for run in runs for tick in run.ticks if (s := _later_s(tick, part)) is not None]
     times = [b.committed_s - b.planned_s for b in _batches(runs, part)]
-    if len(later) < 8 or not times:
-        return _NOTHING
+    firsts = [run.first_out_s[part.name] for run in runs if part.name in run.first_out_s]
+    if not times or not firsts or min(firsts) < _LATER_S or len(later) < 8:
+        return Fit(0.0, 0.0, 0.0, len(times), is_fitted=bool(firsts))
     hop_s = 1.5 * float(np.mean(times))  # a batch, and half of one until it begins
-    found = fit_mean(np.array(later) - hop_s)
+    found = _middle(max(0.0, s - hop_s) for s in later)
     return found if found.value > _LATER_S else Fit(0.0, 0.0, 0.0, found.count)
 
 
-def selectivity(runs: Sequence[Evidence], part: Part, delay_s: float) -> Fit:
-    """Fit the rows that come out for each that goes in."""
+def _later_s(tick: Tick, part: Part) -> float | None:
+    """Seconds that rows were older behind an operator than before it, if little waited."""
+    if tick.snapshot is None or part.name not in tick.snapshot.operators:
+        return None
+    seen = tick.snapshot.operators
+    op = seen[part.name]
+    if op.queue is None or not op.input_rate or op.queue > _LITTLE_S * op.input_rate:
+        return None
+    own = _seen(op, "latency_p50_s")
+    before = [_seen(seen.get(up), "latency_p50_s") for up in part.upstream]
+    known = [s for s in before if s is not None]
+    return own - max(known) if own is not None and known else None
+
+
+def first_rows(runs: Sequence[Evidence], part: Part, delay_s: float) -> int:
+    """Return how many rows leave nothing behind while the state fills: the fewest of any run."""
+    if part.kind not in ("sliced", "native"):
+        return 0
+    found = []
+    for run in runs:
+        if part.name in run.first_out_s:
+            some = run.all_batches[part.name]
+            until_s = run.first_out_s[part.name] - delay_s
+            found.append(sum(b.rows_in for b in some if b.committed_s < until_s))
+    return min(found, default=0)
+
+
+def selectivity(runs: Sequence[Evidence], part: Part, delay_s: float, barren: int) -> Fit:
+    """Fit the rows that come out for each that goes in, once some come out."""
     tops, bottoms = [], []
     for run in runs:
-        some = run.batches.get(part.name, ())
-        end_s = some[-1].planned_s - delay_s if some else 0.0
-        tops += [float(b.rows_out) for b in some]
+        some, taken = run.all_batches.get(part.name, ()), 0
         # what went in last has not come out yet
-        bottoms += [float(b.rows_in) if b.planned_s <= end_s else 0.0 for b in some]
+        end_s = some[-1].planned_s - delay_s if some else 0.0
+        for b in some:
+            fruitful = min(b.rows_in, max(0, taken + b.rows_in - barren))
+            taken += b.rows_in
+            tops.append(float(b.rows_out))
+            bottoms.append(float(fruitful) if b.planned_s <= end_s else 0.0)
     return fit_ratio(np.array(tops), np.array(bottoms))
 
 
@@ -153,13 +201,6 @@ def weights(runs: Sequence[Evidence], part: Part) -> list[float]:
             total[: len(loads)] += np.array(loads, dtype=float)
     whole = float(total.sum())
     return [round(float(share), 5) for share in total / whole] if whole else []
-
-
-def noise_of(batches: Sequence[Batch], expected: FloatArray) -> Fit:
-    """Fit the spread of overheads around what is expected of them."""
-    lost = np.array([b.committed_s - b.planned_s - b.longest_s for b in batches])
-    good = (lost > 0) & (expected > 0)
-    return fit_sigma(np.log(lost[good] / expected[good]))
 
 
 def _snapshots(runs: Sequence[Evidence], part: Part) -> Iterable[OperatorSnapshot]:

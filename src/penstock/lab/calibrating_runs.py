@@ -47,10 +47,13 @@ class Evidence:
     batch_s: float
     objective_s: float | None
     parts: Mapping[str, Part]
-    #: By operator, those with rows, oldest first.
+    #: By operator, oldest first: all, and those with rows that are not of the beginning.
+    all_batches: Mapping[str, Sequence[Batch]]
     batches: Mapping[str, Sequence[Batch]]
     #: By operator, for each of these batches the other operators that were in one.
     others: Mapping[str, Sequence[int]] = field(default_factory=FrozenDict)
+    #: By operator, the second of its first row out, if one came.
+    first_out_s: Mapping[str, float] = field(default_factory=FrozenDict)
     ticks: Sequence[Tick] = ()
 
 
@@ -75,13 +78,19 @@ def read_evidence(directory: Path) -> Evidence:
         batch_s=spec.get("batch_s", 1.0),
         objective_s=run.journal.run.get("objective_s"),
         parts=parts,
+        all_batches=found,
         batches={name: [b for b in some if b.rows_in] for name, some in late.items()},
         others={
             name: [_others(found, name, b.planned_s) for b in some if b.rows_in]
             for name, some in late.items()
         },
+        first_out_s={n: s for n, some in found.items() if (s := _first_out_s(some)) is not None},
         ticks=run.journal.ticks,
     )
+
+
+def _first_out_s(batches: Sequence[Batch]) -> float | None:
+    return next((b.committed_s for b in batches if b.rows_out), None)
 
 
 def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int:

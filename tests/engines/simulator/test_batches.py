@@ -18,7 +18,7 @@ from penstock.engines.simulator.profile import Monitor, Profile, Rescaling, pars
 from penstock.errors import InputError
 from penstock.workloads.workload import Workload
 
-QUIET = Batches(fixed_s=0.1, between_s=0.05, poll_s=0.02, noise=0.0)
+QUIET = Batches(fixed_s=0.1, between_s=0.05, poll_s=0.02, look_s=0.0, noise=0.0)
 
 
 def operator(
@@ -87,14 +87,15 @@ def test_costs_by_capacity_give_that_capacity(capacity_rate: float) -> None:
     assert costs_for(capacity_rate, QUIET).capacity_rate(QUIET) == pytest.approx(capacity_rate)
 
 
-def test_latency_is_what_waiting_and_batches_take() -> None:
-    engine = make(operator(costs=Costs(row_s=1e-6)), rate=200.0)
+@pytest.mark.parametrize("look_s", [0.0, 0.03])
+def test_latency_is_what_waiting_and_batches_take(look_s: float) -> None:
+    engine = make(operator(costs=Costs(row_s=1e-6)), rate=200.0, rules=QUIET.but(look_s=look_s))
     engine.advance(10)
     engine.status()
     engine.advance(200)
     (latency,) = engine.status().latency.values()
-    # until its writer writes, until the next plan, and the batch itself
-    expected = 0.05 / 2 + (QUIET.gap_s + QUIET.poll_s) / 2 + QUIET.fixed_s
+    # until its writer writes, until the next look, until the plan, and the batch itself
+    expected = 0.05 / 2 + (QUIET.gap_s + QUIET.poll_s) / 2 + look_s + QUIET.fixed_s
     assert latency.mean == pytest.approx(expected, rel=0.08)
 
 
@@ -147,6 +148,19 @@ def test_rows_that_wait_for_event_time_come_that_much_later() -> None:
     engine.advance(60)
     (latency,) = engine.status().latency.values()
     assert 10.5 < latency.mean < 12.5
+
+
+def test_a_state_that_has_to_fill_leaves_nothing_behind_at_first() -> None:
+    window = operator("window", ("source",), costs=Costs(row_s=1e-5, slices=8, first_rows=777))
+    last = operator("last", ("window",), costs=Costs(row_s=1e-5))
+    engine = make(operator("source", costs=Costs(row_s=1e-5)), window, last, seconds=30.0)
+    rows = {"window": 0, "last": 0}
+    while not engine.is_drained:
+        engine.advance(1)
+        for name, some in engine.status().batches.items():
+            if name in rows:
+                rows[name] += sum(batch.rows_in for batch in some)
+    assert rows == {"window": 1500, "last": 1500 - 777}
 
 
 def test_a_change_runs_from_the_next_plan_on() -> None:

@@ -25,6 +25,9 @@ class Batches(Params):
     poll_s: float = param(
         0.03, "until a source is asked again that had no rows or was early", unit="s", low=0
     )
+    look_s: float = param(
+        0.05, "from the look at what waits to the plan of a batch with it", unit="s", low=0
+    )
     noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
     write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
 
@@ -50,9 +53,11 @@ class Costs(Params):
     clump: float = param(1.0, "rows of a batch that fall into a slice together", low=1)
     slices: int = param(0, "slices that keys fall into; 0: rows are dealt evenly", low=0)
     chunk_rows: int | None = param(None, "rows of a call; none: those of a commit", low=1)
-    spread: float = param(0.0, "spread of tasks: sigma of a lognormal factor", low=0)
+    noise: float = param(0.0, "spread of whole batches: sigma of a lognormal factor", low=0)
+    spread: float = param(0.0, "spread of their tasks: sigma of a lognormal factor", low=0)
     cpu: float = param(1.0, "share of the work in which a processor is used", low=0)
     out_delay_s: float = param(0.0, "event time until a row shows in the output", unit="s", low=0)
+    first_rows: int = param(0, "rows that leave nothing behind, at the beginning", low=0)
     topic: str = param("", "what a source reads, if several read the same")
 
     def check(self) -> None:
@@ -62,13 +67,13 @@ class Costs(Params):
 
     def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
         """Rows/s of one replica in full batches, as long as keys fall evenly."""
-        each_s = self.slice_s + self.crowd_s * (replicas - 1)
-        fixed_s = self.call_s + each_s * self.slices / replicas
+        calls_s = (self.slice_s + self.crowd_s * (replicas - 1)) * self.slices / replicas
+        fixed_s = self.call_s + calls_s
         if not self.row_s and not fixed_s:
             return 1e9
-        # a batch takes as many rows as took `batch_s` in the last ones, calls included
-        work_s = max(rules.batch_s, fixed_s)
-        rows = max(1.0, (work_s - fixed_s) / self.row_s if self.row_s else 1e9)
+        # a batch takes as many rows as took `batch_s` in the last ones, or as are worth its calls
+        work_s = max(rules.batch_s, fixed_s, fixed_s + calls_s)
+        rows = max(1.0, (work_s - fixed_s) / self.row_s) if self.row_s else 1e9
         lost_s = rules.overhead_s(replicas, 0) + rules.between_s
         return rows / (rows * self.row_s + fixed_s + lost_s)
 

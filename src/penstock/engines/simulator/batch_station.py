@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from penstock.core.placement import place
 from penstock.engines.simulator.batch_model import Costs
-from penstock.engines.simulator.batch_timing import even_tasks, sliced_tasks
+from penstock.engines.simulator.batch_timing import even_tasks, lognormal, sliced_tasks
 from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined
 from penstock.engines.simulator.profile import Rescaling
 from penstock.engines.spark.admission import Speed
@@ -78,6 +78,8 @@ class Station:
     #: Rows that wait for event time to pass, and the latest due time of the batches before.
     kept: Rows = NOTHING
     latest_s: float = float("-inf")
+    #: Rows still to come that leave nothing behind.
+    barren: int = 0
     #: How many of `records` the source has learnt from.
     learnt: int = 0
 
@@ -85,7 +87,7 @@ class Station:
         """Stand where a query stands after its first batch."""
         self.position = dict.fromkeys(self.topics, 0)
         self.loads = [0.0] * self.costs.slices
-        self.before = self.order
+        self.before, self.barren = self.order, self.costs.first_rows
         empty = TaskRecord(rows_in=0, rows_out=0, busy_s=0.0, cpu_s=0.0, began=0.0, ended=0.0)
         planned_at, committed_at = _FIRST_S
         first = BatchRecord(
@@ -113,8 +115,12 @@ class Station:
             self.held_s += now_s - self.held_since_s
         self.held_since_s = now_s if is_full else None
 
-    def plan(self, now_s: float, batch_s: float, rescaling: Rescaling) -> float | None:
+    def plan(
+        self, now_s: float, look_s: float, batch_s: float, rescaling: Rescaling
+    ) -> float | None:
         """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
+
+        What waits now is in the plan, which is made a little later.
 
         As `next_end` and `plan` of the source do on Spark.
         """
@@ -139,8 +145,8 @@ class Station:
             batch=len(self.records),
             start=dict(self.position),
             end=end,
-            planned_at=now_s,
-            committed_at=now_s,
+            planned_at=now_s + look_s,
+            committed_at=now_s + look_s,
             tasks=tuple(tasks),
             waiting=sum(waiting.values()),
         )
@@ -148,6 +154,9 @@ class Station:
         return max(task.busy_s for task in tasks)
 
     def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
+        # what disturbs one replica disturbs those beside it, which share the machine
+        factor = lognormal(self.draw, self.costs.noise)
+        speeds = [speed / factor for speed in speeds]
         if not self.costs.slices:
             return even_tasks(self.costs, self.scv, commits, speeds, self.draw)
         homes = place(self.loads, len(speeds), homes_of(self.records[-1]))
@@ -169,8 +178,12 @@ class Station:
         if replicas != self.order:
             self.before, self.order, self.changed_s = self.order, replicas, now_s
 
-    def next_output(self, rows: Rows) -> Rows:
+    def next_output(self, taken: Rows) -> Rows:
         """Return what the rows of a batch let out: themselves, or older ones that waited."""
+        rows = taken
+        if self.barren:  # the state has to fill before anything comes of it
+            first, self.barren = min(self.barren, rows.total), max(0, self.barren - rows.total)
+            rows = rows.between(first, rows.total)
         if not self.costs.out_delay_s:
             return rows
         # what a batch may close is decided by the batches before it, as with a watermark
@@ -178,6 +191,6 @@ class Station:
         together = joined([self.kept, rows])
         out = together.due <= until_s
         self.kept = Rows(together.due[~out], together.counts[~out])
-        if len(rows.due):
-            self.latest_s = max(self.latest_s, float(rows.due.max()))
+        if len(taken.due):
+            self.latest_s = max(self.latest_s, float(taken.due.max()))
         return Rows(together.due[out], together.counts[out])

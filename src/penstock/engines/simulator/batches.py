@@ -6,23 +6,22 @@ are over, or when rows come in.
 """
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 
 from penstock.engines.port import Event
-from penstock.engines.simulator.batch_model import Batches, costs_for
-from penstock.engines.simulator.batch_station import Output, Station
+from penstock.engines.simulator.batch_model import Batches
+from penstock.engines.simulator.batch_station import Station
 from penstock.engines.simulator.batch_timing import lognormal
+from penstock.engines.simulator.batch_wiring import stations_of
 from penstock.engines.simulator.binned import BinnedTopic, Rows
-from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Rescaling
-from penstock.engines.simulator.service import Service
 from penstock.engines.spark.dealing import cuts
 from penstock.engines.spark.records import BatchRecord
-from penstock.errors import InputError
 
 #: Seconds until an operator that is held is asked again, at least.
 _LEAST_S = 0.01
@@ -44,7 +43,7 @@ class BatchWalk:
         self._feeds = dict(feeds)
         self._topics = {name: BinnedTopic() for name in feeds}
         seeds = np.random.SeedSequence(seed).spawn(len(pipeline.operators))
-        self.stations = _stations(pipeline, rules, self._topics, seeds)
+        self.stations = stations_of(pipeline, rules, self._topics, seeds)
         self._readers = {
             name: [one for one in self.stations.values() if name in one.topics]
             for name in {topic for one in self.stations.values() for topic in one.topics}
@@ -152,14 +151,16 @@ class BatchWalk:
         if is_full:
             self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
             return
-        longest_s = station.plan(self.now_s, rules.batch_s, self._rescaling)
+        look_s = rules.look_s * lognormal(station.draw, rules.noise)
+        longest_s = station.plan(self.now_s, look_s, rules.batch_s, self._rescaling)
         if longest_s is None:
             return
         others = sum(one.current is not None for one in self.stations.values()) - 1
         overhead_s = rules.overhead_s(station.order, others)
         overhead_s *= lognormal(station.draw, rules.noise)
         station.free_s = self.now_s + rules.gap_s + self._soon_s(station)
-        self._at(self.now_s + overhead_s + longest_s, lambda: self._commit(station))
+        done_s = self.now_s + look_s + overhead_s + longest_s
+        self._at(done_s, lambda: self._commit(station))
 
     def _commit(self, station: Station) -> None:
         assert station.current is not None
@@ -177,7 +178,9 @@ class BatchWalk:
                 self._append(output.name, output.topic, out)
         for halt in self._halts:
             self._pause(halt)
-        between_s = self._rules.between_s * lognormal(station.draw, self._rules.noise)
+        # the look is a part of what lies between a commit and the next plan
+        between_s = max(0.0, self._rules.between_s - self._rules.look_s)
+        between_s *= lognormal(station.draw, self._rules.noise)
         self._ask(station, self.now_s + between_s)
 
     # --- changes that stop operators
@@ -233,63 +236,6 @@ class _Halt:
 
     stations: list[Station]
     has_begun: bool = False
-
-
-def _stations(
-    pipeline: SimulatedPipeline,
-    rules: Batches,
-    fed: Mapping[str, BinnedTopic],
-    seeds: Sequence[np.random.SeedSequence],
-) -> dict[str, Station]:
-    """Join operators by topics: one behind each, or one for each reader if they get other parts."""
-    made = {op.name: _outputs(op, pipeline) for op in pipeline.operators}
-    stations = {}
-    for op, seed in zip(pipeline.operators, seeds, strict=True):
-        costs = op.costs or costs_for(op.capacity_rate, rules)
-        reads = dict(made[up][op.name] for up in op.upstream)
-        topics = {name: output.topic for name, output in reads.items()}
-        if not topics:
-            topics = {op.topic: fed[op.topic]}
-        service = Service(distribution=op.distribution, mean_s=0.0, scv=op.scv)
-        station = Station(
-            name=op.name,
-            costs=costs,
-            scv=service.spread,
-            shares=_shares(op, costs.slices),
-            topics=topics,
-            outputs=tuple(dict(made[op.name].values()).values()),
-            draw=np.random.default_rng(seed),
-            order=op.replicas,
-            queue_limit=op.queue_limit,
-        )
-        station.begin()
-        stations[op.name] = station
-    return stations
-
-
-def _shares(op: SimulatedOperator, slices: int) -> tuple[float, ...]:
-    """Return the share of each slice in the rows; even where nobody says."""
-    if not op.slice_shares:
-        return (1 / slices,) * slices if slices else ()
-    if len(op.slice_shares) != slices:
-        problem = f"must be {slices}, one for each slice, got {len(op.slice_shares)}"
-        raise InputError(f"{op.name}.slice_shares", problem)
-    whole = sum(op.slice_shares)
-    return tuple(share / whole for share in op.slice_shares)
-
-
-def _outputs(op: SimulatedOperator, pipeline: SimulatedPipeline) -> dict[str, tuple[str, Output]]:
-    """Return the topic that each operator behind this one reads."""
-    shares = {name: op.sent.get(name, 1.0) for name in pipeline.topology.downstream[op.name]}
-    if len(set(shares.values())) > 1:
-        names = {name: f"{op.name} to {name}" for name in shares}
-    else:
-        names = dict.fromkeys(shares, f"out of {op.name}")
-    made = {
-        topic: Output(name=topic, topic=BinnedTopic(), share=shares[name])
-        for name, topic in names.items()
-    }
-    return {name: (topic, made[topic]) for name, topic in names.items()}
 
 
 def _done(record: BatchRecord, out: Rows, now_s: float) -> BatchRecord:

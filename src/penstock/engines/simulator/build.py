@@ -53,7 +53,7 @@ def build_batches(
     from penstock.engines.simulator.batches import BatchWalk  # noqa: PLC0415
     from penstock.engines.simulator.binned import written  # noqa: PLC0415
 
-    rules = profile.batches
+    rules = profile.batches.but(**pipeline.batches)
     rows = {
         topic: written(feed.load, feed.arrivals, feed.seed, rules.write_s)
         for topic, feed in feeds.items()

@@ -62,6 +62,9 @@ class SimulatedPipeline:
     operators: tuple[SimulatedOperator, ...]
     #: What a record should at most take end to end.
     objective_s: float | None = None
+    #: Numbers of batches that this pipeline has in its own way, where batches are followed: how
+    #: much its operators get in each other's way depends on what they do.
+    batches: Mapping[str, float] = field(default_factory=FrozenDict)
     topology: Topology = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

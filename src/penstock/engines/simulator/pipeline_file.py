@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.engines.simulator.batch_model import Costs
+from penstock.core.frozen import FrozenDict
+from penstock.engines.simulator.batch_model import Batches, Costs
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.errors import InputError, nearest
 
@@ -27,7 +28,7 @@ _OPERATOR_FIELDS = {
 def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     """Read a simulated pipeline from parsed TOML."""
     for key in data:
-        if key not in ("summary", "objective_s", "operators"):
+        if key not in ("summary", "objective_s", "batches", "operators"):
             raise InputError(key, "unknown field", nearest(key, ["objective_s", "operators"]))
     operators = []
     for operator, fields in data.get("operators", {}).items():
@@ -44,7 +45,20 @@ def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     if not operators:
         raise InputError("operators", "missing: a pipeline has at least one")
     objective = data.get("objective_s")
-    return SimulatedPipeline(name=name, operators=tuple(operators), objective_s=objective)
+    return SimulatedPipeline(
+        name=name,
+        operators=tuple(operators),
+        objective_s=objective,
+        batches=_batches(data.get("batches", {})),
+    )
+
+
+def _batches(data: Mapping[str, Any]) -> Mapping[str, float]:
+    try:
+        read = Batches.parse(data, "number of batches")
+    except InputError as wrong:
+        raise wrong.under("batches") from None
+    return FrozenDict({name: getattr(read, name) for name in data})
 
 
 def _costs(operator: str, data: Mapping[str, Any]) -> Costs:
