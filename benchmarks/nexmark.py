@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -68,6 +68,8 @@ LEAST = 2e6
 SETTING, DELAY = Setting(hot=False), "4 seconds"
 #: A full topic is worked on for so many full batches, or so many seconds, or until it is empty.
 FULL, MOST_S = 4, 30.0
+#: Batches of fewer rows are still growing: most of their time is not for rows.
+LEAST_ROWS = 20_000
 #: Tasks of a plain query and replicas of an operator; seconds of a batch.
 TASKS, BATCH_S = 2, 1.0
 #: Rows/s while k changes, to what, and events that are enough for it.
@@ -349,7 +351,7 @@ def own_rate(spark: SparkSession, run: Path, case: Case, topics: list[Path]) -> 
     _say(f"{case.query}: own operator")
     engine = SparkEngine(spark, case.alone(), _linked(run, topics))
     engine.start()
-    while len(found := full_batches(_seconds(records_of(engine, case.own)))) < FULL:
+    while not is_enough(found := full_batches(_seconds(records_of(engine, case.own)))):
         if engine.is_drained or engine.at > MOST_S:
             break
         engine.advance(0.25)
@@ -363,13 +365,16 @@ def _seconds(records: Sequence[BatchRecord]) -> list[Batch]:
     return [(b.rows_in, b.committed_at - a.committed_at) for a, b in pairwise(records)]
 
 
-def full_batches(batches: Sequence[Batch]) -> list[Batch]:
-    """Leave out those that still grow, and a rest at the end.
+def full_batches(batches: Iterable[Batch]) -> list[Batch]:
+    """Leave out those that still grow, and a rest at the end."""
+    found = list(batches)
+    usual = max((count for count, _ in found), default=0)
+    return [batch for batch in found if batch[0] > 0.6 * usual]
 
-    While they grow by a fifth or more each time, there are never four so near the largest.
-    """
-    usual = max((count for count, _ in batches), default=0)
-    return [batch for batch in batches if batch[0] > 0.6 * usual]
+
+def is_enough(full: Sequence[Batch]) -> bool:
+    """Whether batches have stopped growing: several are alike, and not by their fixed costs."""
+    return len(full) >= FULL and min(count for count, _ in full) >= LEAST_ROWS
 
 
 def rate(batches: Sequence[Batch]) -> float:
@@ -419,7 +424,7 @@ def _streamed(spark: SparkSession, place: Path, frame: DataFrame) -> float:
         query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
     seen: dict[int, Batch] = {}
     deadline = time.monotonic() + MOST_S
-    while len(found := full_batches(list(seen.values()))) < FULL and time.monotonic() < deadline:
+    while time.monotonic() < deadline and not is_enough(found := full_batches(seen.values())):
         time.sleep(0.1)
         for told in query.recentProgress:
             if told["numInputRows"] and told["batchId"] > 1:
