@@ -1,6 +1,5 @@
 """Verifying queries whose state is Spark's own: variants, Spark's watermark, changes that stop."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ import pytest
 
 from penstock.cli import verifying as shown
 from penstock.errors import InputError
-from penstock.lab.verifying import Verified, VerifySpec, _closed_by_spark, verify
+from penstock.lab.verifying import Verified, VerifySpec, verify
 from penstock.pipelines.nexmark.truths import Difference
 
 if TYPE_CHECKING:
@@ -35,18 +34,6 @@ def test_the_variant_that_is_meant() -> None:
         spec = VerifySpec(query=query, events=1)
         spec.check()
         assert (spec.chosen, spec.setting.hot) == (variant, hot)
-
-
-def test_the_watermark_is_that_of_the_last_batch(tmp_path: Path) -> None:
-    assert _closed_by_spark(tmp_path) is None
-    offsets = tmp_path / "offsets"
-    offsets.mkdir()
-    for number, watermark in (("9", 1000), ("10", 2500)):
-        conf = {"spark.sql.shuffle.partitions": "2"}
-        metadata = json.dumps({"batchWatermarkMs": watermark, "conf": conf})
-        (offsets / number).write_text(f'v1\n{metadata}\n{{"at": {{"bids-read": 5}}}}\n')
-    (offsets / ".10.crc").write_text("")
-    assert _closed_by_spark(tmp_path) == 2_500_000
 
 
 def test_who_had_too_few_changes_is_told_what_to_do() -> None:

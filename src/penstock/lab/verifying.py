@@ -1,6 +1,5 @@
 """Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -198,19 +197,10 @@ def _closed(pipeline: Pipeline, places: Places, truth: Truth) -> int | None:
     if truth.closed_by is None:
         return None
     if pipeline.operators[truth.closed_by].kind == "native":
-        return _closed_by_spark(places.checkpoint(truth.closed_by))
+        planned = last_batch(places.checkpoint(truth.closed_by))
+        return planned.watermark if planned is not None else None
     last = BatchLog(places.batches(truth.closed_by)).last()
     return last.state.watermark if last is not None and last.state is not None else None
-
-
-def _closed_by_spark(checkpoint: Path) -> int | None:
-    """The watermark that Spark wrote down before its last batch, in microseconds."""
-    last = last_batch(checkpoint)
-    if last is None:
-        return None
-    log = checkpoint / "offsets" / str(last.number)
-    _, metadata, *_ = log.read_text(encoding="utf-8").splitlines()
-    return int(json.loads(metadata)["batchWatermarkMs"]) * 1000
 
 
 def _rows(topic: Topic) -> pa.Table:

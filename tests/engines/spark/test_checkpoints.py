@@ -9,7 +9,7 @@ from penstock.engines.spark.records import TaskRecord
 from penstock.topics.schema import parse_schema
 from penstock.topics.topic import Topic
 
-CONF = '{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"%d"}}'
+CONF = '{"batchWatermarkMs":2500,"conf":{"spark.sql.shuffle.partitions":"%d"}}'
 TASK = TaskRecord(rows_in=0, rows_out=1, busy_s=0.1, cpu_s=None, began=0, ended=1)
 
 
@@ -38,6 +38,7 @@ def test_the_newest_batch_tells_parts_and_offsets(tmp_path: Path) -> None:
     last = last_batch(tmp_path)
     assert last is not None
     assert (last.number, last.partitions, last.ends) == (10, 4, {"a": 5, "b": 7})
+    assert last.watermark == 2_500_000
     assert not last.is_committed
     before = planned_batch(tmp_path, 9)
     assert before is not None

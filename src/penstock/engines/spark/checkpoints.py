@@ -22,6 +22,8 @@ class PlannedBatch:
     #: By topic: the end of what it reads.
     ends: Mapping[str, int] = field(default_factory=dict)
     planned_at: float = 0.0
+    #: In microseconds; 0 where nothing has one.
+    watermark: int = 0
     is_committed: bool = False
 
 
@@ -39,9 +41,11 @@ def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
         planned_at = path.stat().st_mtime
     except FileNotFoundError:
         return None
+    about = json.loads(metadata)
     return PlannedBatch(
         number=number,
-        partitions=int(json.loads(metadata)["conf"][PARTITIONS]),
+        partitions=int(about["conf"][PARTITIONS]),
+        watermark=int(about.get("batchWatermarkMs", 0)) * 1000,
         ends={topic: end for line in offsets for topic, end in _ends(line)},
         planned_at=planned_at,
         is_committed=(checkpoint / "commits" / str(number)).exists(),
