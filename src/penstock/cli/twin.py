@@ -29,7 +29,7 @@ The twin gets the workload, the seed, the policy, its parameters and the guards 
 the numbers of the profile, which penstock calibrate fits to other runs. Bounds: mean replicas
 15 %, mean latency 25 %, rescales 2.
 """
-SHIPPED = "spark"
+SHIPPED = "spark-batches"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -43,7 +43,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     add = parser.add_argument
     add("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
-    add("--profile", metavar="FILE.toml", default=SHIPPED, help="from calibrate (the shipped one)")
+    add("--profile", metavar="FILE.toml", default=SHIPPED, help="from calibrate (%(default)s)")
     add("--seeds", metavar="N", type=int, default=5, help="twins of each run (%(default)s)")
     add("--svg", metavar="FILE", type=Path, help="draw both over each other, for one run")
     add("--markdown", metavar="FILE", type=Path, help="write one table over all runs")
