@@ -69,6 +69,9 @@ def calibrate(runs: Sequence[Evidence]) -> Calibration:
             path = ("pipelines", name, "objective_s")
             told = Estimate(path=path, label="objective", value=objective_s, source="as asked")
             found.append(told)
+        for number, value in mine[0].numbers.items():
+            place = ("pipelines", name, "numbers", number)
+            found.append(Estimate(path=place, label=number, value=str(value), source="as asked"))
         found += own
         for part in mine[0].parts.values():
             found += _operator(mine, part, rules)

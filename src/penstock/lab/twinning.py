@@ -104,9 +104,17 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     if set(known.names) != set(real.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
+    numbers = {key: str(value) for key, value in real.spec.numbers.items()}
+    if numbers != known.numbers:
+        problem = f"{name} was measured with {_told(known.numbers)}, the run has {_told(numbers)}"
+        raise InputError("--profile", problem, "calibrate runs with the same numbers")
     initial = real.prepared.initial
     operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
     return replace(known, operators=operators)
+
+
+def _told(numbers: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "no numbers of its own"
 
 
 def _operator(op: SimulatedOperator, part: Part, initial: Mapping[str, int]) -> SimulatedOperator:

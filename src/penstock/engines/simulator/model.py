@@ -62,6 +62,8 @@ class SimulatedPipeline:
     operators: tuple[SimulatedOperator, ...]
     #: What a record should at most take end to end.
     objective_s: float | None = None
+    #: Numbers of the real pipeline that it was measured with, as they were given.
+    numbers: Mapping[str, str] = field(default_factory=FrozenDict)
     #: Numbers of batches that this pipeline has in its own way, where batches are followed: how
     #: much its operators get in each other's way depends on what they do.
     batches: Mapping[str, float] = field(default_factory=FrozenDict)

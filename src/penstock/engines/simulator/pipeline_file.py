@@ -28,7 +28,7 @@ _OPERATOR_FIELDS = {
 def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     """Read a simulated pipeline from parsed TOML."""
     for key in data:
-        if key not in ("summary", "objective_s", "batches", "operators"):
+        if key not in ("summary", "objective_s", "numbers", "batches", "operators"):
             raise InputError(key, "unknown field", nearest(key, ["objective_s", "operators"]))
     operators = []
     for operator, fields in data.get("operators", {}).items():
@@ -49,6 +49,7 @@ def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
         name=name,
         operators=tuple(operators),
         objective_s=objective,
+        numbers=FrozenDict({key: str(value) for key, value in data.get("numbers", {}).items()}),
         batches=_batches(data.get("batches", {})),
     )
 
