@@ -112,6 +112,8 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
         ("between_s", "batch overhead, from commit to plan", USUAL.between_s),
         ("poll_s", "batch overhead, asked again", USUAL.poll_s),
         ("look_s", "batch overhead, from look to plan", USUAL.look_s),
+        ("cold", "batch overhead, more at the beginning", 0.0),
+        ("cold_s", "batch overhead, until that fades", USUAL.cold_s),
         ("noise", "noise", USUAL.noise),
     ):
         fit = fits[name]

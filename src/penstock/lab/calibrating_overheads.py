@@ -8,13 +8,18 @@ import numpy as np
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batch_model import Batches
 from penstock.engines.spark.duty import GAP_S
-from penstock.lab.calibrating_runs import Evidence
+from penstock.lab.calibrating_runs import WARM_S, Evidence
 from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
 #: How often producers write, which no journal tells.
 _WRITE_S = Batches().write_s
 #: A plan that comes so many times later than most was held back.
 _HELD = 3.0
+#: Batches that are enough to tell something by.
+_ENOUGH = 30
+#: Times in which the beginning may fade, as tried.
+_FADES_S = tuple(float(s) for s in np.geomspace(2, 30, 25).round(2))
+_NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
 def fitted(runs: Sequence[Evidence]) -> dict[str, Fit]:
@@ -25,11 +30,13 @@ def fitted(runs: Sequence[Evidence]) -> dict[str, Fit]:
         for name, some in run.batches.items()
         for batch, others in zip(some, run.others[name], strict=True)
     ]
-    columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
-    lost_s = np.array([max(0.0, b.committed_s - b.planned_s - b.longest_s) for b, _ in pairs])
+    late = [pair for pair in pairs if pair[0].planned_s > WARM_S]
+    columns, lost_s = _lost(late if len(late) > _ENOUGH else pairs)
     floor, replica, other = fit_line(columns, lost_s)
-    expected_s = columns @ np.array([floor.value, replica.value, other.value])
+    factors = np.array([floor.value, replica.value, other.value])
+    expected_s = columns @ factors
     good = (lost_s > 0) & (expected_s > 0)
+    cold, cold_s = _cold([pair for run in runs for pair in run.early], factors)
     return {
         "fixed_s": floor,
         "per_replica_s": replica,
@@ -37,8 +44,36 @@ def fitted(runs: Sequence[Evidence]) -> dict[str, Fit]:
         "between_s": fit_mean(_usual(list(_between(runs)))),
         "poll_s": fit_mean(np.array(list(_polls(runs)))),
         "look_s": fit_mean(np.array(list(_looks(runs)))),
+        "cold": cold,
+        "cold_s": cold_s,
         "noise": fit_sigma(np.log(lost_s[good] / expected_s[good])),
     }
+
+
+def _lost(pairs: Sequence[tuple[Batch, int]]) -> tuple[FloatArray, FloatArray]:
+    """Return what overheads depend on, and the overheads."""
+    columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
+    lost_s = [max(0.0, b.committed_s - b.planned_s - b.longest_s) for b, _ in pairs]
+    return columns, np.array(lost_s)
+
+
+def _cold(early: Sequence[tuple[Batch, int]], factors: FloatArray) -> tuple[Fit, Fit]:
+    """Fit by how much overheads are larger when a run begins, and how long that takes to fade."""
+    columns, lost_s = _lost(early)
+    expected_s = columns @ factors
+    good = expected_s > 0
+    if good.sum() < _ENOUGH:
+        return _NOTHING, _NOTHING
+    more = lost_s[good] / expected_s[good] - 1
+    at_s = np.array([b.planned_s for b, _ in early])[good]
+    tried = {}
+    for cold_s in _FADES_S:
+        fading = np.exp(-at_s / cold_s)
+        fit = fit_line(fading[:, None], more)[0]
+        tried[cold_s] = (float(np.abs(more - fit.value * fading).mean()), fit)
+    best = min(tried, key=lambda cold_s: tried[cold_s][0])
+    near = [cold_s for cold_s, (off, _) in tried.items() if off < 1.01 * tried[best][0]]
+    return tried[best][1], Fit(best, min(near), max(near), int(good.sum()))
 
 
 def _between(runs: Sequence[Evidence]) -> Iterator[float]:

@@ -17,6 +17,8 @@ from penstock.lab.simulation import RunSpec, prepare
 
 #: Batches of the first seconds are those of a JVM that still compiles.
 BEGINNING_S = 5.0
+#: After so many seconds it has compiled what it meets.
+WARM_S = 40.0
 DESCRIPTION = "pipeline.json"
 
 
@@ -54,6 +56,8 @@ class Evidence:
     others: Mapping[str, Sequence[int]] = field(default_factory=FrozenDict)
     #: By operator, the second of its first row out, if one came.
     first_out_s: Mapping[str, float] = field(default_factory=FrozenDict)
+    #: Batches of its beginning, those of the first seconds too, with the others that were in one.
+    early: Sequence[tuple[Batch, int]] = ()
     ticks: Sequence[Tick] = ()
 
 
@@ -85,6 +89,12 @@ def read_evidence(directory: Path) -> Evidence:
             for name, some in late.items()
         },
         first_out_s={n: s for n, some in found.items() if (s := _first_out_s(some)) is not None},
+        early=[
+            (b, _others(found, name, b.planned_s))
+            for name, some in found.items()
+            for b in some
+            if b.rows_in and b.planned_s <= WARM_S
+        ],
         ticks=run.journal.ticks,
     )
 

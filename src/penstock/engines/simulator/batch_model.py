@@ -5,6 +5,7 @@ it are the runtime's own functions on Spark.
 """
 
 from dataclasses import dataclass
+from math import exp
 
 from penstock.core.params import Params, param
 from penstock.errors import InputError
@@ -28,8 +29,16 @@ class Batches(Params):
     look_s: float = param(
         0.05, "from the look at what waits to the plan of a batch with it", unit="s", low=0
     )
+    cold: float = param(0.0, "how much more all of this takes when a run begins", low=0)
+    cold_s: float = param(
+        10.0, "time in which that fades to 37 %: a JVM compiles what it meets", unit="s", low=0.1
+    )
     noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
     write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
+
+    def slower(self, at_s: float) -> float:
+        """How many times longer overheads take so many seconds after the beginning."""
+        return 1 + self.cold * exp(-at_s / self.cold_s)
 
     def overhead_s(self, replicas: float, others: float) -> float:
         """Mean seconds of a batch in which no task works."""

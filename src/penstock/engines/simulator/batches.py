@@ -138,8 +138,12 @@ class BatchWalk:
     def _ask(self, station: Station, time_s: float) -> None:
         self._at(max(time_s, station.free_s), lambda: self._plan(station))
 
+    def _factor(self, station: Station) -> float:
+        """Return by how much an overhead differs from what it usually is."""
+        return self._rules.slower(self.now_s) * lognormal(station.draw, self._rules.noise)
+
     def _soon_s(self, station: Station) -> float:
-        return self._rules.poll_s * lognormal(station.draw, self._rules.noise)
+        return self._rules.poll_s * self._factor(station)
 
     def _plan(self, station: Station) -> None:
         if station.is_held or station.current is not None:
@@ -151,13 +155,12 @@ class BatchWalk:
         if is_full:
             self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
             return
-        look_s = rules.look_s * lognormal(station.draw, rules.noise)
+        look_s = rules.look_s * self._factor(station)
         longest_s = station.plan(self.now_s, look_s, rules.batch_s, self._rescaling)
         if longest_s is None:
             return
         others = sum(one.current is not None for one in self.stations.values()) - 1
-        overhead_s = rules.overhead_s(station.order, others)
-        overhead_s *= lognormal(station.draw, rules.noise)
+        overhead_s = rules.overhead_s(station.order, others) * self._factor(station)
         station.free_s = self.now_s + rules.gap_s + self._soon_s(station)
         done_s = self.now_s + look_s + overhead_s + longest_s
         self._at(done_s, lambda: self._commit(station))
@@ -180,8 +183,7 @@ class BatchWalk:
             self._pause(halt)
         # the look is a part of what lies between a commit and the next plan
         between_s = max(0.0, self._rules.between_s - self._rules.look_s)
-        between_s *= lognormal(station.draw, self._rules.noise)
-        self._ask(station, self.now_s + between_s)
+        self._ask(station, self.now_s + between_s * self._factor(station))
 
     # --- changes that stop operators
 

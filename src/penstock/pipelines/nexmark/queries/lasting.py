@@ -15,7 +15,6 @@ from penstock.core.frozen import FrozenDict
 from penstock.errors import InputError
 from penstock.pipelines.emulated import work_for
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.service import CHUNK_ROWS
 
 #: What a row takes at each operator, as a share of what it takes at the query's own: after the
 #: speeds of the simulated pipelines, which are those of the thesis.
@@ -56,11 +55,9 @@ def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
         row_s = service_s * WORK.get(pipeline.name, {}).get(name, 0.0)
         if not row_s:  # also what is in Spark's own words
             continue
-        few = min(operator.options.chunk_rows or CHUNK_ROWS, CHUNK_ROWS)
         pipeline.operators[name] = replace(
             operator,
             function=Lasting(operator.function, row_s),
-            options=replace(operator.options, chunk_rows=few if operator.kind == "batch" else None),
             slicing=operator.slicing and replace(operator.slicing, slices=SLICES),
         )
     return pipeline
