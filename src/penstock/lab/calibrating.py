@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock.engines.simulator.batch_model import Batches, Costs
-from penstock.engines.spark.duty import GAP_S
+from penstock.engines.spark.duty import gap_for
 from penstock.errors import InputError
 from penstock.lab import calibrating_operators as operators
 from penstock.lab import calibrating_overheads as overheads
@@ -92,8 +92,6 @@ def _check(runs: Sequence[Evidence]) -> None:
 
 
 def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
-    yield _given("batches", "batch_s", "batch length", runs[0].batch_s, "as asked")
-    yield _given("batches", "gap_s", "batch gap", GAP_S, "as the runtime has it")
     yield from _overheads(runs, ("batches",))
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
@@ -103,6 +101,12 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
 
 def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
     """What batches take besides work; of single pipelines too, for some leave cores more idle."""
+    batch_s, runtime = runs[0].batch_s, "as the runtime has it"
+    for name, label, value, source in (
+        ("batch_s", "batch length", batch_s, "as asked"),
+        ("gap_s", "batch gap", gap_for(batch_s), runtime),
+    ):
+        yield Estimate(path=(*place, name), label=label, value=value, source=source)
     fits = overheads.fitted(runs)
     said = _from(runs)
     for name, label, usual in (

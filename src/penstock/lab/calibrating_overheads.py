@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batch_model import Batches
-from penstock.engines.spark.duty import GAP_S
+from penstock.engines.spark.duty import gap_for
 from penstock.lab.calibrating_runs import WARM_S, Evidence
 from penstock.lab.robust import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
@@ -78,9 +78,9 @@ def _cold(early: Sequence[tuple[Batch, int]], factors: FloatArray) -> tuple[Fit,
 
 def _between(runs: Sequence[Evidence]) -> Iterator[float]:
     """Seconds from a commit to the plan of a batch whose rows waited already."""
-    for one, two in _neighbours(runs):
+    for one, two, gap_s in _neighbours(runs):
         more = one.waiting is not None and one.waiting > one.rows_in
-        if more and one.committed_s > one.planned_s + GAP_S:
+        if more and one.committed_s > one.planned_s + gap_s:
             yield two.planned_s - one.committed_s
 
 
@@ -92,9 +92,9 @@ def _usual(seconds: Sequence[float]) -> FloatArray:
 
 def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
     """Seconds behind the least gap after which a source that was early is asked again."""
-    for one, two in _neighbours(runs):
-        late_s = two.planned_s - one.planned_s - GAP_S
-        if one.committed_s < one.planned_s + 0.7 * GAP_S and -0.05 < late_s < 0.3 * GAP_S:
+    for one, two, gap_s in _neighbours(runs):
+        late_s = two.planned_s - one.planned_s - gap_s
+        if one.committed_s < one.planned_s + 0.7 * gap_s and -0.05 < late_s < 0.15:
             yield max(0.0, late_s)
 
 
@@ -128,7 +128,8 @@ def _half_gap_s(batches: Sequence[Batch]) -> float | None:
     return sum(n * gap for n, gap in zip(rows, gaps, strict=True)) / sum(rows) / 2
 
 
-def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch]]:
+def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch, float]]:
+    """Yield a batch, the next one, and the least time between their plans."""
     for run in runs:
         for some in run.batches.values():
-            yield from pairwise(some)
+            yield from ((one, two, gap_for(run.batch_s)) for one, two in pairwise(some))

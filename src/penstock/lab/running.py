@@ -22,7 +22,7 @@ from penstock.control.scores import rescales_possible
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.cluster import Cluster
-from penstock.engines.spark.duty import Pace
+from penstock.engines.spark.duty import Pace, gap_for
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.masters import Master
@@ -134,7 +134,11 @@ class _Run:
             session,
             prepared.pipeline,
             self._places,
-            pace=Pace(batch_s=prepared.spec.batch_s, window_s=prepared.window_s),
+            pace=Pace(
+                batch_s=prepared.spec.batch_s,
+                gap_s=gap_for(prepared.spec.batch_s),
+                window_s=prepared.window_s,
+            ),
             initial=self._initial,
             begin_s=self._journal.start_s,
             executors=self._executors(session),

@@ -14,10 +14,12 @@ from penstock.control.header import SPARK, decider_of, engine_kind
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.rundir import Run, read_run
 from penstock.control.scores import score
+from penstock.core.frozen import FrozenDict
 from penstock.engines.simulator.batch_engine import BatchEngine
 from penstock.engines.simulator.build import Feed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
+from penstock.engines.spark.duty import gap_for
 from penstock.errors import InputError
 from penstock.lab.calibrating_runs import Part, declared
 from penstock.lab.preparing import Prepared, prepare
@@ -86,11 +88,7 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
         feed.topic: Feed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
         for i, feed in enumerate(prepared.pipeline.feeds.values())
     }
-    fitting = replace(
-        profile,
-        batches=profile.batches.but(batch_s=spec.batch_s),
-        monitor=profile.monitor.but(window_s=prepared.window_s),
-    )
+    fitting = replace(profile, monitor=profile.monitor.but(window_s=prepared.window_s))
     return build_batches(_pipeline(real, profile), fitting, feeds, seed)
 
 
@@ -110,7 +108,8 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
         raise InputError("--profile", problem, "calibrate runs with the same numbers")
     initial = real.prepared.initial
     operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
-    return replace(known, operators=operators)
+    pace = {"batch_s": real.spec.batch_s, "gap_s": gap_for(real.spec.batch_s)}
+    return replace(known, operators=operators, batches=FrozenDict({**known.batches, **pace}))
 
 
 def _told(numbers: Mapping[str, str]) -> str:

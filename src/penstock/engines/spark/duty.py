@@ -14,6 +14,11 @@ BATCH_S = 1.0
 GAP_S = 0.5
 
 
+def gap_for(batch_s: float) -> float:
+    """Return the least time from one plan to the next: who wants long batches wants few of them."""
+    return max(GAP_S, batch_s / 2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How fast things go."""
