@@ -1,6 +1,7 @@
 """Calibrations and twins, against runs whose every number is known."""
 
 import json
+import shutil
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -263,6 +264,26 @@ def test_mistakes_are_named(
 ) -> None:
     assert main([word.format(runs=runs) for word in given]) == 2
     assert problem in capsys.readouterr().err
+
+
+def test_a_run_that_was_cut_has_no_twin(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(runs / "q1-testrun", tmp_path / "cut")
+    (tmp_path / "cut" / "result.json").unlink()
+    assert main(["twin", str(tmp_path / "cut")]) == 2
+    told = capsys.readouterr().err
+    assert "has not come to its end" in told
+    assert f"penstock run --resume {tmp_path / 'cut'}" in told
+
+
+def test_when_a_run_begins_all_but_the_rows_takes_longer() -> None:
+    rules = RULES.but(cold=2.0, cold_s=5.0)
+    assert [round(rules.slower(at_s), 2) for at_s in (0.0, 5.0, 60.0)] == [3.0, 1.74, 1.0]
+    cold = WINDOW.slower(3.0)
+    assert (cold.call_s, cold.slice_s) == pytest.approx((0.15, 0.012))
+    assert cold.row_s == WINDOW.row_s
+    assert WINDOW.slower(1.001) is WINDOW
 
 
 def test_a_run_without_batches_cannot_be_calibrated_on(

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from penstock.control.journal import Journal
-from penstock.control.rundir import Run, begin_run
+from penstock.control.rundir import Run, begin_run, finish_run
 from penstock.engines.simulator.profile import Profile
 from penstock.lab.calibrating_runs import declared
 from penstock.lab.preparing import prepare
@@ -33,4 +33,5 @@ def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) 
         )
         for tick in twin_ticks(real, profile, seed):
             journal.write(tick)
+    finish_run(directory, {"spec": asked, "ended": "finished"})
     return directory

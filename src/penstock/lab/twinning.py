@@ -55,6 +55,9 @@ def read_real(directory: Path) -> Real:
     where = str(directory)
     if engine_kind(run.journal.run) != SPARK:
         raise InputError("RUN", "is not a run on Spark", "penstock run makes such runs", where)
+    if run.result is None:
+        hint = f"go on with it: penstock run --resume {directory}"
+        raise InputError("RUN", "has not come to its end", hint, where)
     if not run.journal.ticks:
         raise InputError("RUN", "its journal has no ticks yet", where=where)
     spec = SparkSpec.from_json(run.spec)

@@ -10,6 +10,9 @@ from math import exp
 from penstock.core.params import Params, param
 from penstock.errors import InputError
 
+#: What takes less than so many times longer takes as long.
+_NOTICED = 1.01
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches(Params):
@@ -73,6 +76,14 @@ class Costs(Params):
         """Slices cost something only where there are some."""
         if (self.slice_s or self.crowd_s) and not self.slices:
             raise InputError("slices", "missing: it has seconds for each slice")
+
+    def slower(self, times: float) -> "Costs":
+        """Return these costs when calls take so many times longer; rows take what they take."""
+        if times < _NOTICED:
+            return self
+        return self.but(
+            call_s=self.call_s * times, slice_s=self.slice_s * times, crowd_s=self.crowd_s * times
+        )
 
     def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
         """Rows/s of one replica in full batches, as long as keys fall evenly."""

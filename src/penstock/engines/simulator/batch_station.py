@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from penstock.core.placement import place
-from penstock.engines.simulator.batch_model import Costs
+from penstock.engines.simulator.batch_model import Batches, Costs
 from penstock.engines.simulator.batch_timing import even_tasks, lognormal, sliced_tasks
 from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined
 from penstock.engines.simulator.profile import Rescaling
@@ -116,7 +116,7 @@ class Station:
         self.held_since_s = now_s if is_full else None
 
     def plan(
-        self, now_s: float, look_s: float, batch_s: float, rescaling: Rescaling
+        self, now_s: float, look_s: float, rules: Batches, rescaling: Rescaling
     ) -> float | None:
         """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
 
@@ -130,7 +130,7 @@ class Station:
                 self.loads = loads_after(self.loads, record)
         self.learnt = len(self.records)
         waiting = self.waiting()
-        rows = take(waiting, self.speed.limit(self.order, batch_s))
+        rows = take(waiting, self.speed.limit(self.order, rules.batch_s))
         if not any(rows.values()):
             self.is_idle = True
             return None
@@ -140,7 +140,8 @@ class Station:
             for name, topic in self.topics.items()
             for part in topic.read(self.position[name], end[name])
         ]
-        tasks = self._tasks([part.total for part in parts], self._speeds(now_s, rescaling))
+        costs, speeds = self.costs.slower(rules.slower(now_s)), self._speeds(now_s, rescaling)
+        tasks = self._tasks(costs, [part.total for part in parts], speeds)
         record = BatchRecord(
             batch=len(self.records),
             start=dict(self.position),
@@ -153,16 +154,14 @@ class Station:
         self.current, self.is_idle = (record, joined(parts)), False
         return max(task.busy_s for task in tasks)
 
-    def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
+    def _tasks(self, costs: Costs, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
         # what disturbs one replica disturbs those beside it, which share the machine
-        factor = lognormal(self.draw, self.costs.noise)
+        factor = lognormal(self.draw, costs.noise)
         speeds = [speed / factor for speed in speeds]
-        if not self.costs.slices:
-            return even_tasks(self.costs, self.scv, commits, speeds, self.draw)
+        if not costs.slices:
+            return even_tasks(costs, self.scv, commits, speeds, self.draw)
         homes = place(self.loads, len(speeds), homes_of(self.records[-1]))
-        return sliced_tasks(
-            self.costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw
-        )
+        return sliced_tasks(costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw)
 
     def _speeds(self, now_s: float, rescaling: Rescaling) -> list[float]:
         """How fast each replica is: those that were added may have to warm up."""
