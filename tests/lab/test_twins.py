@@ -32,6 +32,8 @@ RULES = Batches(
     between_s=0.1,
     poll_s=0.04,
     look_s=0.06,
+    cold=1.5,
+    cold_s=6.0,
     noise=0.25,
 )
 
@@ -117,7 +119,7 @@ def truth(path: tuple[str, ...]) -> float | None:
 @pytest.mark.parametrize(
     "path",
     [
-        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "noise")],
+        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "cold", "noise")],
         *[f"pipelines.q1.operators.{op}.costs.row_s" for op in ("source", "mapper", "sink")],
         "pipelines.q1.operators.mapper.costs.call_s",
         "pipelines.q1.operators.sink.costs.cpu",
@@ -141,10 +143,11 @@ def test_a_calibration_finds_what_the_simulator_was_told(fitted: Calibration, pa
     ("path", "within"),
     [
         # others are counted when the plan is made, a little after the look
-        ("batches.per_other_s", 0.01),
+        ("batches.per_other_s", 0.015),
         ("batches.between_s", 0.02),
         ("batches.poll_s", 0.02),
         ("batches.look_s", 0.02),
+        ("batches.cold_s", 2.5),
         ("pipelines.q11.operators.window.costs.out_delay_s", 2.5),
         ("pipelines.q11.operators.window.sent.sink", 0.02),
     ],
