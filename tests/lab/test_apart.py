@@ -95,14 +95,18 @@ time.sleep(0.2)
 def test_an_interrupt_is_handed_on_once_and_waited_for(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    place, before = tmp_path / "a-1", signal.getsignal(number)
-    asking = threading.Thread(target=_interrupt, args=(place / "ready", number))
-    asking.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_apart(SPEC, place, command(_GENTLE))
-    asking.join()
-    assert (place / "ended").read_text() == "1"
-    assert signal.getsignal(number) is before
+    place, usual = tmp_path / "a-1", signal.default_int_handler
+    before = signal.signal(number, usual)  # whoever began these tests may ignore it
+    try:
+        asking = threading.Thread(target=_interrupt, args=(place / "ready", number))
+        asking.start()
+        with pytest.raises(KeyboardInterrupt):
+            run_apart(SPEC, place, command(_GENTLE))
+        asking.join()
+        assert (place / "ended").read_text() == "1"
+        assert signal.getsignal(number) is usual
+    finally:
+        signal.signal(number, before)
 
 
 def _interrupt(ready: Path, number: signal.Signals) -> None:
