@@ -14,10 +14,10 @@ from penstock.pipelines.nexmark.truths import Difference
 
 #: Events per second of event time: so few that windows close and sessions split.
 CASES = {
-    "q1": VerifySpec(query="q1", variant="reference", events=20_000, rescale=True),
-    "q2": VerifySpec(query="q2", events=40_000, rescale=True),
+    "q1": VerifySpec(query="q1", events=20_000, rescale=True),
+    "q2": VerifySpec(query="q2", variant="reference", events=60_000, rescale=True),
     "q3": VerifySpec(query="q3", events=20_000, rate=100, rescale=True),
-    "q5": VerifySpec(query="q5", variant="reference", events=20_000, rate=400, rescale=True),
+    "q5": VerifySpec(query="q5", variant="reference", events=20_000, rate=200, rescale=True),
     "q8": VerifySpec(query="q8", events=20_000, rate=400, rescale=True),
     "q11": VerifySpec(query="q11", variant="reference", events=20_000, rate=100, rescale=True),
 }
