@@ -107,10 +107,14 @@ def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 
 def run_query(args: argparse.Namespace) -> int:
     """Run a query as any other pipeline."""
-    from penstock.pipelines.nexmark.queries import QUERIES  # noqa: PLC0415  (loads Arrow)
+    # other commands need no Arrow, and shall not wait for it
+    from penstock.pipelines.nexmark.queries import QUERIES  # noqa: PLC0415
+    from penstock.pipelines.nexmark.queries.parts import check_variant  # noqa: PLC0415
 
     if args.query not in QUERIES:
         raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
+    if args.variant is not None:
+        check_variant(args.query, args.variant, list(QUERIES[args.query].TRUTHS))
     numbers = [f"service_s={args.service}"]
     if args.variant is not None:
         numbers.append(f"variant={args.variant}")

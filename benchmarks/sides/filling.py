@@ -1,0 +1,103 @@
+"""Topics that are full of Nexmark's events, whole or as far as a pipeline has brought them."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from penstock.engines.spark.places import Places
+from penstock.pipelines.nexmark.order import KINDS
+from penstock.pipelines.nexmark.setting import Setting
+from penstock.pipelines.nexmark.stream import rows
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.schema import EVENT, parse_schema
+from penstock.topics.topic import Topic
+from penstock.topics.writer import TopicWriter
+
+#: The events of the queries.
+SETTING = Setting(hot=False)
+#: Rows of one call, as a producer asks for them at most.
+PART = 1 << 16
+
+
+def ready_rows(pipeline: Pipeline, topic: str, count: int) -> Iterator[pa.RecordBatch]:
+    """What so many events become until they are in a topic, by plain calls."""
+    (before,) = (op for op in pipeline.operators.values() if op.writes == topic)
+    schema = before.output_schema
+    assert schema is not None
+    is_first = before.reads[0] in pipeline.feeds
+    given = (
+        whole_events(before.reads[0], count, schema.names)
+        if is_first
+        else ready_rows(pipeline, before.reads[0], count)
+    )
+    for batch in given:
+        size = before.options.chunk_rows or batch.num_rows
+        for low in range(0, batch.num_rows, size):
+            yield before.function(batch.slice(low, size))
+
+
+def whole_events(
+    name: str, count: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a kind that so many events hold, with all fields or those that are wanted."""
+    kind = KINDS[name]
+    known = parse_schema(kind.schema).names
+    wanted = None if columns is None else [column for column in known if column in columns]
+    _, end = kind.rows_within(0, count)
+    for first in range(0, end, PART):
+        yield from rows(kind, first, min(first + PART, end), SETTING, wanted).to_batches()
+
+
+def fill(topic: Topic, made: Iterator[pa.RecordBatch], again: int = 1) -> None:
+    """Put rows into a topic; `again` lets the same files be there more than once."""
+    due = pa.array([int(time.time() * 1e6)] * PART, topic.schema.field(EVENT).type)
+    segments, writer = [], topic.segment_writer()
+    for batch in made:
+        writer.write(batch.append_column(EVENT, due.slice(0, batch.num_rows)))
+        if writer.rows >= 16 * PART:
+            segments.append(writer.close())
+            writer = topic.segment_writer()
+    segments.append(writer.close())
+    kept = [segment for segment in segments if segment is not None]
+    for number in range(again):
+        topic.publish("bench", number, kept, time.time())
+
+
+def make_topics(pipeline: Pipeline, places: Places, names: Sequence[str]) -> list[Topic]:
+    """Make some topics of a pipeline."""
+    found = (pipeline.topics[name] for name in names)
+    return [
+        Topic.create(places.topic(one.name), one.schema, partition=one.partition) for one in found
+    ]
+
+
+class Feeding:
+    """Appends rows to topics, so many a second in all, while it is entered."""
+
+    def __init__(self, topics: Sequence[Topic], made: Sequence[pa.Table], rate: float) -> None:
+        self._topics, self._made, self._rate = topics, made, rate
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        total = sum(map(len, self._made))
+        each = [int(len(table) * self._rate * 0.1 / total) for table in self._made]
+        writers = [TopicWriter(topic, "feed") for topic in self._topics]
+        for writer in writers:
+            writer.__enter__()
+        step = 0
+        while not self._stop.wait(0.1):
+            for writer, table, count in zip(writers, self._made, each, strict=True):
+                writer.append(table.slice(step * count, count))
+            step += 1
+        for writer in writers:
+            writer.__exit__(None, None, None)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
