@@ -179,6 +179,28 @@ def test_a_change_runs_from_the_next_plan_on() -> None:
     assert 0 <= event.numbers["after_s"] < 1.2
 
 
+def test_a_full_queue_holds_the_operator_in_front() -> None:
+    quick = operator("quick", costs=Costs(row_s=0.001))
+    slow = operator("slow", ("quick",), costs=Costs(row_s=0.02), queue_limit=100)
+    engine = make(quick, slow, rate=200.0)
+    engine.advance(60)
+    seen = engine.observe().operators
+    # 1 s of work, 0.1 s around it and 0.05 s between: 50 rows take 1.15 s, a fifth of what comes
+    assert seen["slow"].input_rate == pytest.approx(50 / 1.15, rel=0.1)
+    assert seen["quick"].backpressured == pytest.approx(0.9, abs=0.1)
+    assert seen["slow"].backpressured == 0.0
+    assert seen["slow"].input_buffer is not None
+    assert seen["slow"].input_buffer > 0.5
+    # one batch may go over the limit; the rest waits where it came in
+    assert (seen["slow"].queue or 0) < 2000 < (seen["quick"].queue or 0)
+
+
+def test_without_limits_nobody_knows_of_back_pressure() -> None:
+    engine = make(operator("quick"), operator("slow", ("quick",), costs=Costs(row_s=0.1)))
+    engine.advance(30)
+    assert [op.backpressured for op in engine.observe().operators.values()] == [None, None]
+
+
 def test_a_native_operator_stands_still_for_its_change() -> None:
     rescaling = Rescaling(scope="native", pause_s=4.0)
     first = operator("first")

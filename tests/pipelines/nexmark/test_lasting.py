@@ -11,6 +11,7 @@ from pyspark import cloudpickle
 from penstock.engines.simulator import library
 from penstock.errors import InputError
 from penstock.lab.building import build_pipeline
+from penstock.pipelines.emulated import processor_s
 from penstock.pipelines.nexmark.queries import QUERIES
 from penstock.pipelines.nexmark.queries.lasting import WORK, Lasting, lasting
 from penstock.pipelines.nexmark.queries.pacing import declare
@@ -51,6 +52,18 @@ def test_what_a_row_takes_by_itself_is_part_of_its_time() -> None:
     began = time.perf_counter()
     Lasting(lambda _: time.sleep(0.5), 0.03)(pa.record_batch({"a": range(20)}))
     assert 0.6 <= time.perf_counter() - began < 1.1  # one after the other
+
+
+def test_what_is_waited_for_counts_as_work_of_a_processor() -> None:
+    before_s = processor_s()
+    Lasting(lambda batch: batch, 0.01)(pa.record_batch({"a": range(20)}))
+    assert processor_s() - before_s >= 0.19
+
+
+def test_queues_behind_the_sources_have_an_end_in_a_run() -> None:
+    load = Workload.of_points([0, 10], [100, 100])
+    limits = {n: op.options.queue_limit for n, op in declare("q1", load).operators.items()}
+    assert limits == {"source": None, "mapper": 400, "sink": 400}
 
 
 def test_without_waiting_nothing_is_changed() -> None:

@@ -15,7 +15,11 @@ GAP_S = 0.5
 
 
 def gap_for(batch_s: float) -> float:
-    """Return the least time from one plan to the next: who wants long batches wants few of them."""
+    """Return the least time from one plan to the next: who wants long batches wants few of them.
+
+    >>> gap_for(0.5), gap_for(1.0), gap_for(2.0)
+    (0.5, 0.5, 1.0)
+    """
     return max(GAP_S, batch_s / 2)
 
 
