@@ -77,7 +77,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--query", required=True, metavar="Q", help="such as q8; the help has them all")
     add("--events", type=int, required=True, metavar="N", help="so many events, of all kinds")
     _add_variant(parser)
-    add("--rate", type=float, metavar="R", help="events per second of event time")
+    about = "events per second of event time (1,000 for q5, q8, q11; 10,000 for most others)"
+    add("--rate", type=float, metavar="R", help=about)
     add("--rescale", action="store_true", help="change every operator's replicas on the way")
     _add_run(verbs)
 
