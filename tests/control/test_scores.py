@@ -66,6 +66,12 @@ def test_latency_is_that_of_all_records_on_all_paths() -> None:
     assert result["slo"] == {"objective_s": 2.0, "violated_share": 0.4}
 
 
+def test_what_no_record_told_is_not_known() -> None:
+    result = score([tick(10, 1, 10.0, latency={"a": Histogram()})], 2.0)
+    assert set(result["latency_s"].values()) == {None}
+    assert result["slo"] == {"objective_s": 2.0, "violated_share": None}
+
+
 def test_ages_have_one_sample_a_tick() -> None:
     ages = [0.0, 10.0, None, 20.0, 30.0, 40.0]
     result = score([tick(i + 1, 1, i + 1.0, age_s=age) for i, age in enumerate(ages)])

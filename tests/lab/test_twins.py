@@ -210,6 +210,25 @@ def test_errors_are_shares_or_numbers() -> None:
     assert BOUNDS[0].error(0.0, 0.0) == 0
 
 
+@pytest.mark.parametrize(
+    ("real", "twins", "error", "inside"),
+    [
+        (2.0, [2.2, None], 0.1, True),
+        (2.0, [None, None], None, False),
+        (None, [2.0], None, False),
+        (None, [None], None, True),
+    ],
+)
+def test_who_has_no_latency_is_not_said_to_have_none(
+    real: float | None, twins: list[float | None], error: float | None, inside: bool
+) -> None:
+    rest = {"replicas": {"avg": 1.0}, "rescales": 0}
+    told = [{**rest, "latency_s": {"avg": value}} for value in (real, *twins)]
+    latency = compared(told[0], told[1:])[1]
+    assert latency.error == (error if error is None else pytest.approx(error))
+    assert latency.is_inside is inside
+
+
 # --- commands
 
 

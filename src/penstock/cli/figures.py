@@ -102,10 +102,9 @@ def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     share = f" ({percent(dropped / offered)})" if dropped and offered else ""
     yield "dropped", f"{pretty(dropped)} records{share}"
     yield "waiting", f"{pretty(result['backlog_records'])} records at the end"
-    objective = result["slo"]["objective_s"]
-    if objective is not None:
-        missed = percent(result["slo"]["violated_share"])
-        yield "objective", f"{pretty(objective)} s, missed by {missed} of the records"
+    objective, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
+    if missed is not None:
+        yield "objective", f"{pretty(objective)} s, missed by {percent(missed)} of the records"
 
 
 def _what_it_cost(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -81,10 +81,12 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
         peak = f"a deployment for the peak of {pretty(round(static['peak_rate'], 3))} records/s"
         yield "replicas", f"{share} of what {peak} has at all times"
     latency = result["latency_s"]
-    spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in ("p50", "p95", "p99"))
-    floor = result["floor_s"]
-    batches = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
-    yield "latency", f"{spread}{batches}"
+    if latency["avg"] is not None:
+        percents = ("p50", "p95", "p99")
+        spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in percents)
+        floor = result["floor_s"]
+        own = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
+        yield "latency", f"{spread}{own}"
     yield from _objective(result)
     yield "changes", _changes(result)
     yield "executors", _executors(result)
@@ -92,9 +94,9 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _objective(result: Result) -> Iterator[tuple[str, str]]:
-    objective_s = result["slo"]["objective_s"]
-    if objective_s is not None:
-        inside = percent(1 - result["slo"]["violated_share"])
+    objective_s, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
+    if missed is not None:
+        inside = percent(1 - missed)
         yield "objective", f"{inside} of the records within {pretty(objective_s)} s"
 
 

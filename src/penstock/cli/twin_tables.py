@@ -31,7 +31,7 @@ def _row(one: Compared) -> tuple[str, ...]:
         one.bound.name,
         table_number(one.real),
         table_number(one.mean),
-        f"{table_number(min(one.twins))} to {table_number(max(one.twins))}",
+        _range(one.twins),
         _error(one),
         f"{one.bound.most:.0%}" if one.bound.is_share else pretty(one.bound.most),
         "yes" if one.is_inside else "no",
@@ -40,12 +40,18 @@ def _row(one: Compared) -> tuple[str, ...]:
 
 def _operator_row(name: str, real: float, twins: Sequence[float]) -> tuple[str, ...]:
     mean = sum(twins) / len(twins)
-    spread = f"{table_number(min(twins))} to {table_number(max(twins))}"
     error = f"{mean / real - 1:+.0%}" if real else "-"
-    return f"  replicas of {name}", table_number(real), table_number(mean), spread, error, "", ""
+    numbers = table_number(real), table_number(mean), _range(twins)
+    return f"  replicas of {name}", *numbers, error, "", ""
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{table_number(min(values))} to {table_number(max(values))}" if values else "-"
 
 
 def _error(one: Compared) -> str:
+    if one.error is None:
+        return "-"
     return f"{one.error:+.0%}" if one.bound.is_share else f"{one.error:+.1f}"
 
 
@@ -97,7 +103,8 @@ def _by_figure(cells: Sequence[Cell]) -> list[str]:
     lines = []
     for i, bound in enumerate(BOUNDS):
         inside = sum(cell.figures[i].is_inside for cell in cells)
-        errors = sorted(abs(cell.figures[i].error) for cell in cells)
+        found = (cell.figures[i].error for cell in cells)
+        errors = sorted(abs(error) for error in found if error is not None)
         middle = errors[len(errors) // 2] if errors else 0.0
         text = f"{middle:.0%}" if bound.is_share else f"{middle:.1f}"
         lines.append(f"- {bound.name}: {inside} of {len(cells)} inside, {text} off in the median")

@@ -100,8 +100,8 @@ class Scores:
         }
 
     def _slo(self) -> dict[str, Any]:
-        if self._objective_s is None:
-            return {"objective_s": None, "violated_share": None}
+        if self._objective_s is None or not self._latency.count:
+            return {"objective_s": self._objective_s, "violated_share": None}
         share = self._latency.share_above(self._objective_s)
         return {"objective_s": self._objective_s, "violated_share": _round(share)}
 
@@ -133,7 +133,10 @@ def percentile(values: Iterable[float], percent: float) -> float:
     return float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
 
 
-def _latency(histogram: Histogram) -> dict[str, float]:
+def _latency(histogram: Histogram) -> dict[str, float | None]:
+    """From when records were due to when they were through; None if none was."""
+    if not histogram.count:
+        return dict.fromkeys(("avg", "p50", "p95", "p99", "max"))
     return {
         "avg": _round(histogram.mean),
         "p50": _round(histogram.percentile(50)),

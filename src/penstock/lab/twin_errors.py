@@ -14,7 +14,7 @@ class Bound:
     """A figure, and how far the twin may be off: a share of the real one, or a number."""
 
     name: str
-    of: Callable[[Figures], float]
+    of: Callable[[Figures], float | None]
     most: float
     is_share: bool
 
@@ -34,32 +34,40 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One figure of a run and of its twins."""
+    """One figure of a run and of those twins that have it; some tell no record, so no latency."""
 
     bound: Bound
-    real: float
+    real: float | None
     twins: tuple[float, ...]
 
     @property
-    def mean(self) -> float:
+    def mean(self) -> float | None:
         """Mean over the twins."""
-        return sum(self.twins) / len(self.twins)
+        return sum(self.twins) / len(self.twins) if self.twins else None
 
     @property
-    def error(self) -> float:
-        """How far the mean is off."""
+    def error(self) -> float | None:
+        """How far the mean is off; None if there is nothing to compare."""
+        if self.real is None or self.mean is None:
+            return None
         return self.bound.error(self.real, self.mean)
 
     @property
     def is_inside(self) -> bool:
-        """Whether it is within the bound."""
+        """Whether it is within the bound, or neither has it."""
+        if self.error is None:
+            return self.real is None and self.mean is None
         return abs(self.error) <= self.bound.most + 1e-9
 
 
 def compared(real: Figures, twins: Sequence[Figures]) -> tuple[Compared, ...]:
     """Compare a run with its twins."""
     return tuple(
-        Compared(bound=bound, real=bound.of(real), twins=tuple(bound.of(twin) for twin in twins))
+        Compared(
+            bound=bound,
+            real=bound.of(real),
+            twins=tuple(value for twin in twins if (value := bound.of(twin)) is not None),
+        )
         for bound in BOUNDS
     )
 
