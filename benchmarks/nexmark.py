@@ -13,6 +13,7 @@ and 11 are medians of three rounds in which both take turns; the others have one
 """
 
 import argparse
+import os
 import shutil
 import statistics
 import sys
@@ -373,6 +374,7 @@ def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float]
     reads = pipeline.operators[case.own].reads
     made = [pa.Table.from_batches(ready_rows(pipeline, name, ENOUGH)) for name in reads]
     topics = make_topics(pipeline, places, reads)
+    os.sync()  # else commits wait for what was written before
     engine = SparkEngine(spark, case.alone(), places)
     engine.start()
     with Feeding(topics, made, STEADY):

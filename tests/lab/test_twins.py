@@ -159,6 +159,18 @@ def test_what_is_seen_indirectly_is_near(fitted: Calibration, path: str, within:
     assert found.value == pytest.approx(known, abs=within)
 
 
+def test_sessions_are_told_from_a_share_of_the_rows(fitted: Calibration, tmp_path: Path) -> None:
+    plain, sessions = Q11.operators[1], WINDOW.but(new_keys=0.03)
+    window = replace(plain, costs=sessions, sent={})
+    pipeline = replace(Q11, operators=(Q11.operators[0], window, Q11.operators[2]))
+    make_run(tmp_path / "run", Q11_SPEC, replace(KNOWN, pipelines={"q11": pipeline}))
+    found = calibrate([read_evidence(tmp_path / "run")])
+    place = ("pipelines", "q11", "operators", "window")
+    assert found.value(*place, "costs", "new_keys") == pytest.approx(0.03, rel=0.15)
+    assert (*place, "sent", "sink") not in {e.path for e in found.estimates}
+    assert (*place, "costs", "new_keys") not in {e.path for e in fitted.estimates}
+
+
 def test_what_cannot_be_fitted_is_said(fitted: Calibration) -> None:
     (pause,) = [one for one in fitted.estimates if one.path == ("rescaling", "pause_s")]
     assert not pause.is_fitted

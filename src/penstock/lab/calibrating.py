@@ -11,6 +11,7 @@ from penstock.engines.spark.duty import gap_for
 from penstock.errors import InputError
 from penstock.lab import calibrating_operators as operators
 from penstock.lab import calibrating_overheads as overheads
+from penstock.lab.calibrating_outputs import Outputs, outputs
 from penstock.lab.calibrating_runs import Evidence, Part, topology_of
 from penstock.lab.preparing import INTERVAL_S, WINDOW_S
 from penstock.lab.robust import Fit, fit_mean
@@ -169,25 +170,35 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
     fit = operators.spread(runs, part, values["row_s"], values["call_s"])
     yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
     yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
-    delay = operators.out_delay(runs, part)
-    if delay.value:
-        yield _named((*costs, "out_delay_s"), "event time until the output", delay, said, 0.0)
-    barren = operators.first_rows(runs, part, delay.value)
-    if barren:
-        source = f"rows before the first that comes out; {said}"
-        label = "rows without output"
-        yield Estimate(path=(*costs, "first_rows"), label=label, value=barren, source=source)
+    shown = outputs(runs, part)
+    yield from _outputs(shown, costs, said)
     for name, value in _declared_costs(part).items():
         yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
     yield _named((*place, "scv"), "variation of rows", variation, said, 0.0)
-    selectivity = operators.selectivity(runs, part, delay.value, barren)
-    for target in topology_of(runs[0].parts).downstream[part.name]:
+    behind = topology_of(runs[0].parts).downstream[part.name]
+    for target in () if shown.new_keys.is_fitted else behind:
         label = f"selectivity to {target}"
-        yield _named((*place, "sent", target), label, selectivity, said, 1.0)
+        yield _named((*place, "sent", target), label, shown.share, said, 1.0)
     if part.slices and (shares := operators.weights(runs, part)):
         source = f"seconds of slices in snapshots; {said}"
         label = "shares of slices"
         yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
+
+
+def _outputs(shown: Outputs, costs: tuple[str, ...], said: str) -> Iterator[Estimate]:
+    if shown.delay.value:
+        label = "event time until the output"
+        yield _named((*costs, "out_delay_s"), label, shown.delay, said, 0.0)
+    if shown.first_rows:
+        yield Estimate(
+            path=(*costs, "first_rows"),
+            label="rows without output",
+            value=shown.first_rows,
+            source=f"rows before the first that comes out; {said}",
+        )
+    if shown.new_keys.is_fitted:
+        label = "keys that a row adds"
+        yield _named((*costs, "new_keys"), label, shown.new_keys, said, 0.0)
 
 
 def _structure(part: Part) -> Mapping[str, Any]:

@@ -5,17 +5,12 @@ from statistics import NormalDist
 
 import numpy as np
 
-from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batch_model import Costs
 from penstock.lab.calibrating_runs import Evidence, Part
-from penstock.lab.robust import Fit, FloatArray, fit_line, fit_ratio, fit_sigma
+from penstock.lab.robust import Fit, FloatArray, fit_line, fit_middle, fit_sigma
 
-#: A row that shows later than this behind its batch has waited for event time to pass.
-_LATER_S = 3.0
-#: Little waits if it is taken within so many seconds.
-_LITTLE_S = 2.0
 #: A model with one more number must be off by less than this share of what the plain one is.
 _MUCH_BETTER = 0.7
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
@@ -116,69 +111,9 @@ def spread(runs: Sequence[Evidence], part: Part, row_s: float, call_s: float) ->
     return fit_line(np.array(expected)[:, None], np.array(logs))[0]
 
 
-def out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
-    """Fit how much event time passes until rows show in the output of an operator with state.
-
-    Rows that wait because there is too much to do are late, too. So only times count at which
-    little waits, and no more than what passed until the very first row came out.
-    """
-    if part.kind not in ("sliced", "native") or not part.upstream:
-        return _NOTHING
-    later = [s for run in runs for tick in run.ticks if (s := _later_s(tick, part)) is not None]
-    times = [b.committed_s - b.planned_s for b in _batches(runs, part)]
-    firsts = [run.first_out_s[part.name] for run in runs if part.name in run.first_out_s]
-    if not times or not firsts or min(firsts) < _LATER_S or len(later) < 8:
-        return Fit(0.0, 0.0, 0.0, len(times), is_fitted=bool(firsts))
-    hop_s = 1.5 * float(np.mean(times))  # a batch, and half of one until it begins
-    found = _middle(max(0.0, s - hop_s) for s in later)
-    return found if found.value > _LATER_S else Fit(0.0, 0.0, 0.0, found.count)
-
-
-def _later_s(tick: Tick, part: Part) -> float | None:
-    """Seconds that rows were older behind an operator than before it, if little waited."""
-    if tick.snapshot is None or part.name not in tick.snapshot.operators:
-        return None
-    seen = tick.snapshot.operators
-    op = seen[part.name]
-    if op.queue is None or not op.input_rate or op.queue > _LITTLE_S * op.input_rate:
-        return None
-    own = _seen(op, "latency_p50_s")
-    before = [_seen(seen.get(up), "latency_p50_s") for up in part.upstream]
-    known = [s for s in before if s is not None]
-    return own - max(known) if own is not None and known else None
-
-
-def first_rows(runs: Sequence[Evidence], part: Part, delay_s: float) -> int:
-    """Return how many rows leave nothing behind while the state fills: the fewest of any run."""
-    if part.kind not in ("sliced", "native"):
-        return 0
-    found = []
-    for run in runs:
-        if part.name in run.first_out_s:
-            some = run.all_batches[part.name]
-            until_s = run.first_out_s[part.name] - delay_s
-            found.append(sum(b.rows_in for b in some if b.committed_s < until_s))
-    return min(found, default=0)
-
-
-def selectivity(runs: Sequence[Evidence], part: Part, delay_s: float, barren: int) -> Fit:
-    """Fit the rows that come out for each that goes in, once some come out."""
-    tops, bottoms = [], []
-    for run in runs:
-        some, taken = run.all_batches.get(part.name, ()), 0
-        # what went in last has not come out yet
-        end_s = some[-1].planned_s - delay_s if some else 0.0
-        for b in some:
-            fruitful = min(b.rows_in, max(0, taken + b.rows_in - barren))
-            taken += b.rows_in
-            tops.append(float(b.rows_out))
-            bottoms.append(float(fruitful) if b.planned_s <= end_s else 0.0)
-    return fit_ratio(np.array(tops), np.array(bottoms))
-
-
 def variation(runs: Sequence[Evidence], part: Part) -> Fit:
     """Fit the scv of service times, as snapshots tell it."""
-    return _middle(op.service_scv for op in _snapshots(runs, part))
+    return fit_middle(op.service_scv for op in _snapshots(runs, part))
 
 
 def cpu(runs: Sequence[Evidence], part: Part) -> Fit:
@@ -189,7 +124,7 @@ def cpu(runs: Sequence[Evidence], part: Part) -> Fit:
         busy = [float(one["busy"]) for one in each] if isinstance(each, tuple | list) else []
         if op.cpu is not None and busy and sum(busy) > 0.05 * len(busy):
             shares.append(op.cpu * len(busy) / sum(busy))
-    return _middle(shares)
+    return fit_middle(shares)
 
 
 def weights(runs: Sequence[Evidence], part: Part) -> list[float]:
@@ -208,19 +143,3 @@ def _snapshots(runs: Sequence[Evidence], part: Part) -> Iterable[OperatorSnapsho
         for tick in run.ticks:
             if tick.snapshot is not None and part.name in tick.snapshot.operators:
                 yield tick.snapshot.operators[part.name]
-
-
-def _seen(op: OperatorSnapshot | None, name: str) -> float | None:
-    value = op.extra.get(name) if op is not None else None
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _middle(values: Iterable[float | None]) -> Fit:
-    """Return the median, with the interval that holds it by order statistics."""
-    known = sorted(v for v in values if v is not None)
-    if len(known) < 8:
-        return Fit(0.0, 0.0, 0.0, len(known), is_fitted=False)
-    half = 0.98 * np.sqrt(len(known))
-    low = known[max(0, int(len(known) / 2 - half))]
-    high = known[min(len(known) - 1, int(np.ceil(len(known) / 2 + half)))]
-    return Fit(float(np.median(known)), low, high, len(known))

@@ -5,6 +5,7 @@ plain fit of the rest follows, which is unbiased where noise is lopsided. Interv
 the sandwich estimator: they hold where the noise grows with the value.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +98,17 @@ def fit_mean(values: FloatArray) -> Fit:
     if len(values) < 4:
         return Fit(0.0, 0.0, 0.0, len(values), is_fitted=False)
     return fit_line(np.ones((len(values), 1)), values)[0]
+
+
+def fit_middle(values: Iterable[float | None]) -> Fit:
+    """Return the median, with the interval that holds it by order statistics."""
+    known = sorted(v for v in values if v is not None)
+    if len(known) < 8:
+        return Fit(0.0, 0.0, 0.0, len(known), is_fitted=False)
+    half = 0.98 * np.sqrt(len(known))
+    low = known[max(0, int(len(known) / 2 - half))]
+    high = known[min(len(known) - 1, int(np.ceil(len(known) / 2 + half)))]
+    return Fit(float(np.median(known)), low, high, len(known))
 
 
 def fit_ratio(tops: FloatArray, bottoms: FloatArray) -> Fit:

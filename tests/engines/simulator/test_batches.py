@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,6 +35,7 @@ def operator(
 def make(
     *operators: SimulatedOperator,
     rate: float = 50.0,
+    rates: Sequence[float] = (),
     seconds: float = 600.0,
     rules: Batches = QUIET,
     rescaling: Rescaling = Rescaling(scope="nobody"),  # noqa: B008
@@ -48,7 +49,7 @@ def make(
         rescaling=rescaling,
         monitor=Monitor(window_s=10.0),
     )
-    load = Workload.of_steps([rate], step_s=seconds)
+    load = Workload.of_steps(rates or [rate], step_s=seconds)
     feeds = {op.topic: Feed(load * op.share) for op in operators if not op.upstream}
     return build_batches(pipeline, profile, feeds, seed)
 
@@ -148,6 +149,21 @@ def test_rows_that_wait_for_event_time_come_that_much_later() -> None:
     engine.advance(60)
     (latency,) = engine.status().latency.values()
     assert 10.5 < latency.mean < 12.5
+
+
+def test_sessions_show_when_the_load_is_low() -> None:
+    costs = Costs(row_s=1e-5, slices=8, out_delay_s=5.0, new_keys=0.02)
+    window = operator("window", ("source",), costs=costs)
+    last = operator("last", ("window",), costs=Costs(row_s=1e-5))
+    first = operator("source", costs=Costs(row_s=1e-5))
+    engine = make(first, window, last, rates=(200.0, 10.0), seconds=60.0)
+    shown = {False: 0, True: 0}
+    while not engine.is_drained:
+        engine.advance(1)
+        some = engine.status().batches.get("last", ())
+        shown[engine.at > 60] += sum(batch.rows_in for batch in some)
+    # of at most 240 keys 1,000 rows follow in 5 s, then 50
+    assert shown[False] < 60 < 400 < shown[True]
 
 
 def test_a_state_that_has_to_fill_leaves_nothing_behind_at_first() -> None:

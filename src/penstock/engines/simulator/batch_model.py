@@ -70,12 +70,19 @@ class Costs(Params):
     cpu: float = param(1.0, "share of the work in which a processor is used", low=0)
     out_delay_s: float = param(0.0, "event time until a row shows in the output", unit="s", low=0)
     first_rows: int = param(0, "rows that leave nothing behind, at the beginning", low=0)
+    new_keys: float = param(
+        0.0,
+        "keys that a row adds; with some, the last row of a key shows, once it is silent",
+        low=0,
+    )
     topic: str = param("", "what a source reads, if several read the same")
 
     def check(self) -> None:
         """Slices cost something only where there are some."""
         if (self.slice_s or self.crowd_s) and not self.slices:
             raise InputError("slices", "missing: it has seconds for each slice")
+        if self.new_keys and not self.out_delay_s:
+            raise InputError("out_delay_s", "missing: it says how long a key must be silent")
 
     def slower(self, times: float) -> "Costs":
         """Return these costs when calls take so many times longer; rows take what they take."""

@@ -9,8 +9,9 @@ from numpy.random import Generator
 from penstock.core.placement import place
 from penstock.engines.simulator.batch_model import Batches, Costs
 from penstock.engines.simulator.batch_timing import even_tasks, lognormal, sliced_tasks
-from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined
+from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined, whole_rows
 from penstock.engines.simulator.profile import Rescaling
+from penstock.engines.simulator.silence import last_of_keys
 from penstock.engines.spark.admission import Speed
 from penstock.engines.spark.dealing import take
 from penstock.engines.spark.records import BatchRecord, TaskRecord
@@ -34,11 +35,8 @@ class Output:
         """Return as many rows as come out for those that went in."""
         if self.share == 1.0:
             return rows
-        reached = np.cumsum(rows.counts) * self.share + self.rest
-        whole = np.floor(reached + 1e-9)
-        self.rest = float(reached[-1] - whole[-1]) if len(whole) else self.rest
-        counts = np.diff(whole, prepend=0.0).astype(np.int64)
-        return Rows(rows.due[counts > 0], counts[counts > 0])
+        thin, self.rest = whole_rows(rows.due, rows.counts * self.share, self.rest)
+        return thin
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,8 +76,11 @@ class Station:
     #: Rows that wait for event time to pass, and the latest due time of the batches before.
     kept: Rows = NOTHING
     latest_s: float = float("-inf")
-    #: Rows still to come that leave nothing behind.
+    #: Rows still to come that leave nothing behind; rows that were silent long enough or not, and
+    #: what is left of those that are not whole yet.
     barren: int = 0
+    settled: int = 0
+    rest: float = 0.0
     #: How many of `records` the source has learnt from.
     learnt: int = 0
 
@@ -192,4 +193,15 @@ class Station:
         self.kept = Rows(together.due[~out], together.counts[~out])
         if len(taken.due):
             self.latest_s = max(self.latest_s, float(taken.due.max()))
-        return Rows(together.due[out], together.counts[out])
+        if not self.costs.new_keys:
+            return Rows(together.due[out], together.counts[out])
+        return self._silent(together, int(np.count_nonzero(out)))
+
+    def _silent(self, rows: Rows, settled: int) -> Rows:
+        """Return those of the oldest rows whose keys did not come again."""
+        order = np.argsort(rows.due, kind="stable")
+        due, counts, costs = rows.due[order], rows.counts[order], self.costs
+        lasts = last_of_keys(due, counts, costs.out_delay_s, costs.new_keys, self.settled)
+        self.settled += int(counts[:settled].sum())
+        shown, self.rest = whole_rows(due[:settled], lasts[:settled], self.rest)
+        return shown

@@ -56,6 +56,15 @@ def joined(parts: list[Rows]) -> Rows:
     return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
+def whole_rows(due: FloatArray, expected: NDArray[np.floating], rest: float) -> tuple[Rows, float]:
+    """Return whole rows for parts of some, and what is left: of this time, and of the last."""
+    reached = np.cumsum(expected) + rest
+    whole = np.floor(reached + 1e-9)
+    left = float(reached[-1] - whole[-1]) if len(whole) else rest
+    counts = np.diff(whole, prepend=0.0).astype(np.int64)
+    return Rows(due[counts > 0], counts[counts > 0]), left
+
+
 class BinnedTopic:
     """A topic in which readers have offsets; what all of them left behind is forgotten."""
 
