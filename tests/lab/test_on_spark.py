@@ -228,7 +228,7 @@ POLICY = replace(STATIC, name="mine", decide=decide)
 
 
 @pytest.mark.parametrize(
-    ("load", "runs"), [("testrun", 3), ("cosine", 12), ("spikes", 6), ("trace", 6)]
+    ("load", "runs"), [("testrun", 6), ("cosine", 12), ("spikes", 6), ("trace", 6)]
 )
 def test_the_runs_that_the_twin_predicts_can_run(load: str, runs: int) -> None:
     found = read_grid(EXPERIMENTS.parent / "twin" / f"{load}.toml")

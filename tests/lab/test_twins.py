@@ -119,7 +119,7 @@ def truth(path: tuple[str, ...]) -> float | None:
 @pytest.mark.parametrize(
     "path",
     [
-        *[f"batches.{name}" for name in ("fixed_s", "per_replica_s", "cold", "noise")],
+        *[f"batches.{name}" for name in ("per_replica_s", "cold", "noise")],
         *[f"pipelines.q1.operators.{op}.costs.row_s" for op in ("source", "mapper", "sink")],
         "pipelines.q1.operators.mapper.costs.call_s",
         "pipelines.q1.operators.sink.costs.cpu",
@@ -142,8 +142,10 @@ def test_a_calibration_finds_what_the_simulator_was_told(fitted: Calibration, pa
 @pytest.mark.parametrize(
     ("path", "within"),
     [
-        # others are counted when the plan is made, a little after the look
+        # others are counted when the plan is made, a little after the look; what that misses of
+        # them counts as overhead of every batch
         ("batches.per_other_s", 0.015),
+        ("batches.fixed_s", 0.02),
         ("batches.between_s", 0.02),
         ("batches.poll_s", 0.02),
         ("batches.look_s", 0.02),
@@ -311,13 +313,9 @@ def test_a_run_that_was_cut_has_no_twin(
     assert f"penstock run --resume {tmp_path / 'cut'}" in told
 
 
-def test_when_a_run_begins_all_but_the_rows_takes_longer() -> None:
+def test_when_a_run_begins_all_but_the_work_takes_longer() -> None:
     rules = RULES.but(cold=2.0, cold_s=5.0)
     assert [round(rules.slower(at_s), 2) for at_s in (0.0, 5.0, 60.0)] == [3.0, 1.74, 1.0]
-    cold = WINDOW.slower(3.0)
-    assert (cold.call_s, cold.slice_s) == pytest.approx((0.15, 0.012))
-    assert cold.row_s == WINDOW.row_s
-    assert WINDOW.slower(1.001) is WINDOW
 
 
 def test_a_run_without_batches_cannot_be_calibrated_on(

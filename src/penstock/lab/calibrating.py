@@ -18,6 +18,8 @@ from penstock.lab.robust import Fit, fit_mean
 
 #: What is used where nothing could be fitted.
 USUAL = Batches()
+#: More runs than these are counted, not named, behind every number.
+_NAMED = 3
 _WORK = {
     "row_s": "seconds a row",
     "call_s": "seconds a task",
@@ -239,5 +241,6 @@ def _from(runs: Sequence[Evidence], operator: str = "") -> str:
     count = sum(
         len(some) for run in runs for name, some in run.batches.items() if operator in ("", name)
     )
-    names = ", ".join(run.name for run in runs)
+    few = len(runs) <= _NAMED
+    names = ", ".join(run.name for run in runs) if few else f"all {len(runs)} runs"
     return f"{count} batches of {names}"

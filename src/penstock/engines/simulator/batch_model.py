@@ -10,9 +10,6 @@ from math import exp
 from penstock.core.params import Params, param
 from penstock.errors import InputError
 
-#: What takes less than so many times longer takes as long.
-_NOTICED = 1.01
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches(Params):
@@ -83,14 +80,6 @@ class Costs(Params):
             raise InputError("slices", "missing: it has seconds for each slice")
         if self.new_keys and not self.out_delay_s:
             raise InputError("out_delay_s", "missing: it says how long a key must be silent")
-
-    def slower(self, times: float) -> "Costs":
-        """Return these costs when calls take so many times longer; rows take what they take."""
-        if times < _NOTICED:
-            return self
-        return self.but(
-            call_s=self.call_s * times, slice_s=self.slice_s * times, crowd_s=self.crowd_s * times
-        )
 
     def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
         """Rows/s of one replica in full batches, as long as keys fall evenly."""

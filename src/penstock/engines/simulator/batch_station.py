@@ -141,8 +141,8 @@ class Station:
             for name, topic in self.topics.items()
             for part in topic.read(self.position[name], end[name])
         ]
-        costs, speeds = self.costs.slower(rules.slower(now_s)), self._speeds(now_s, rescaling)
-        tasks = self._tasks(costs, [part.total for part in parts], speeds)
+        speeds = self._speeds(now_s, rescaling)
+        tasks = self._tasks([part.total for part in parts], speeds)
         record = BatchRecord(
             batch=len(self.records),
             start=dict(self.position),
@@ -155,8 +155,9 @@ class Station:
         self.current, self.is_idle = (record, joined(parts)), False
         return max(task.busy_s for task in tasks)
 
-    def _tasks(self, costs: Costs, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
+    def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
         # what disturbs one replica disturbs those beside it, which share the machine
+        costs = self.costs
         factor = lognormal(self.draw, costs.noise)
         speeds = [speed / factor for speed in speeds]
         if not costs.slices:
