@@ -10,13 +10,12 @@ busy operators; policies with a window get a full one.
 import gc
 import random
 import sys
-import time
-from collections.abc import Callable
 
 from penstock.control.registry import builtin_policies
 from penstock.core.frozen import FrozenDict
 from penstock.core.policy import Policy
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
+from sides.timing import quickest
 
 SIZES = (10, 100, 1000)
 #: The aim: at most this from 100 to 1,000 operators.
@@ -65,17 +64,6 @@ def cluster(size: int, at: float) -> Snapshot:
     return Snapshot(at=at, hosts=FrozenDict(hosts))
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """The quickest of several calls: the machine is shared, the least disturbed one counts."""
-    best = float("inf")
-    began = time.perf_counter()
-    while time.perf_counter() - began < 0.4 or best == float("inf"):
-        start = time.perf_counter()
-        call()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def cost(policy: Policy, size: int) -> float:
     """Seconds of one decision."""
     make = cluster if policy.reads == "hosts" else pipeline
@@ -83,7 +71,7 @@ def cost(policy: Policy, size: int) -> float:
     params = policy.params()
     gc.collect()
     gc.freeze()  # the collector shall not walk what was made for the benchmark
-    return seconds(lambda: policy.decide(history, [], params))
+    return quickest(lambda: policy.decide(history, [], params), 0.4)
 
 
 def main() -> int:

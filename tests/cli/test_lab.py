@@ -107,9 +107,11 @@ def test_what_is_missing_is_said(ran: Path, tmp_path: Path, capsys: Capture) -> 
     assert "there are no results" in capsys.readouterr().err
     name = "q1-cosine-static-1066.json"
     (tmp_path / "results" / name).write_bytes((ran / "results" / name).read_bytes())
-    assert main(["lab", "compare", str(tmp_path)]) == 0
+    document = tmp_path / "results.md"
+    assert main(["lab", "compare", str(tmp_path), "--markdown", str(document)]) == 0
     out, err = capsys.readouterr()
     assert err.startswith("3 runs are missing; penstock lab run ")
+    assert "3 of 4 runs are missing." in document.read_text()
     assert "one seed only (1066): there are no intervals" in out
 
 

@@ -16,6 +16,9 @@ class Compared:
     name: str
     #: What people should know about its results.
     note: str = ""
+    #: Runs of the grid that have no result, and all of them.
+    missing: int = 0
+    runs: int = 0
     groups: tuple[Group, ...]
 
 
@@ -31,6 +34,8 @@ def as_json(grid: Compared) -> dict[str, Any]:
     return {
         "name": grid.name,
         "note": grid.note,
+        "runs": grid.runs,
+        "missing": grid.missing,
         "groups": [
             {
                 "group": group.name,

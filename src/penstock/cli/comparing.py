@@ -129,6 +129,9 @@ def _notes(grids: Sequence[Compared]) -> Iterator[str]:
     for note in dict.fromkeys(grid.note for grid in grids if grid.note):
         names = ", ".join(grid.name for grid in grids if grid.note == note)
         yield f"{names}: {note}" if len(grids) > 1 else note
+    for grid in grids:
+        if grid.missing:
+            yield f"{grid.name}: {grid.missing} of {grid.runs} runs are missing."
 
 
 def _name(row: Row) -> str:

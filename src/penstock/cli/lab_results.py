@@ -69,7 +69,13 @@ def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool)
     if hindsight:
         with Bar("hindsight") as bar:
             results = with_hindsight(results, directory, jobs, bar.show)
-    return Compared(name=grid.name, note=grid.note, groups=compare(grid.cells, results))
+    return Compared(
+        name=grid.name,
+        note=grid.note,
+        missing=kept.missing,
+        runs=sum(map(len, grid.runs.values())),
+        groups=compare(grid.cells, results),
+    )
 
 
 def _refuse_real(found: dict[Path, Grid]) -> None:

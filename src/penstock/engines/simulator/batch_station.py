@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from penstock.core.placement import place
-from penstock.engines.simulator.batch_model import Batches, Costs
+from penstock.engines.simulator.batch_model import Costs
 from penstock.engines.simulator.batch_timing import even_tasks, lognormal, sliced_tasks
 from penstock.engines.simulator.binned import NOTHING, BinnedTopic, Rows, joined, whole_rows
 from penstock.engines.simulator.profile import Rescaling
@@ -76,9 +76,9 @@ class Station:
     #: Rows that wait for event time to pass, and the latest due time of the batches before.
     kept: Rows = NOTHING
     latest_s: float = float("-inf")
-    #: Rows still to come that leave nothing behind; rows that were silent long enough or not, and
-    #: what is left of those that are not whole yet.
+    #: Rows still to come that leave nothing behind.
     barren: int = 0
+    #: Of sessions: rows of which it is known whether they show, and the part of a row that is left.
     settled: int = 0
     rest: float = 0.0
     #: How many of `records` the source has learnt from.
@@ -117,7 +117,7 @@ class Station:
         self.held_since_s = now_s if is_full else None
 
     def plan(
-        self, now_s: float, look_s: float, rules: Batches, rescaling: Rescaling
+        self, now_s: float, look_s: float, batch_s: float, rescaling: Rescaling
     ) -> float | None:
         """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
 
@@ -131,7 +131,7 @@ class Station:
                 self.loads = loads_after(self.loads, record)
         self.learnt = len(self.records)
         waiting = self.waiting()
-        rows = take(waiting, self.speed.limit(self.order, rules.batch_s))
+        rows = take(waiting, self.speed.limit(self.order, batch_s))
         if not any(rows.values()):
             self.is_idle = True
             return None

@@ -156,7 +156,7 @@ class BatchWalk:
             self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
             return
         look_s = rules.look_s * self._factor(station)
-        longest_s = station.plan(self.now_s, look_s, rules, self._rescaling)
+        longest_s = station.plan(self.now_s, look_s, rules.batch_s, self._rescaling)
         if longest_s is None:
             return
         others = sum(one.current is not None for one in self.stations.values()) - 1
