@@ -309,6 +309,7 @@ def test_a_profile_s_mistakes_are_named() -> None:
         ({"moniter": {}}, "moniter"),
         ({"monitor": {"busi_sees": 1}}, "monitor.busi_sees"),
         ({"monitor": {"busy_sees": 2}}, "monitor.busy_sees"),
+        ({"monitor": {"dhalion": {"busi_sees": 1}}}, "monitor.dhalion.busi_sees"),
     ):
         with pytest.raises(InputError) as caught:
             parse_profile("x", data)
@@ -325,8 +326,32 @@ def test_single_numbers_of_a_profile_can_be_changed() -> None:
     assert flink.monitor_of("dhalion").lag_slope == "gauge-rate"
     assert changed.monitor_of("dhalion").lag_slope == "regression"
     assert changed.rescaling.pause_s == 1
-    with pytest.raises(InputError):
-        with_changes(flink, {"monitor": 3})
+    for path, value in (("monitor", 3), ("queues.hop", 1), ("queues.hop_s", -1)):
+        with pytest.raises(InputError) as caught:
+            with_changes(flink, {path: value})
+        assert caught.value.field == f"profile.{path}"
+
+
+@pytest.mark.parametrize(
+    ("engine", "path"),
+    [
+        ("flink", "queues.queue_size"),
+        ("flink", "batches.fixed_s"),
+        ("pulsar", "monitor.busy_sees"),
+        ("storm-restart", "rescaling.drops_queues"),
+        ("spark-batches", "queues.hop_s"),
+        ("spark-batches", "monitor.scrape_s"),
+    ],
+)
+def test_numbers_that_would_change_nothing_are_refused(engine: str, path: str) -> None:
+    profile, (section, name) = load_profile(engine), path.split(".")
+    value = getattr(getattr(profile, section), name)
+    with pytest.raises(InputError, match=f"changes nothing at level {profile.level}") as caught:
+        with_changes(profile, {path: value})
+    assert caught.value.field == f"profile.{path}"
+    with pytest.raises(InputError) as caught:
+        parse_profile("x", {"level": profile.level, section: {name: value}})
+    assert caught.value.field == path
 
 
 def test_a_pipeline_as_one_job_costs_the_sum_of_its_parts() -> None:

@@ -7,11 +7,11 @@ import pytest
 from penstock.engines.port import Engine, Plan
 from penstock.engines.simulator.build import build_engine
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
-from penstock.engines.simulator.profile import Profile, parse_profile
+from penstock.engines.simulator.profile import Profile, Queues, Rescaling
 from penstock.workloads.workload import Workload
 
 #: Even arrivals and service times: what varies in between is what the fluid model leaves out.
-EVEN = parse_profile("even", {"queues": {"arrival_scv": 0.0}, "rescaling": {"scope": "nobody"}})
+EVEN = Profile(name="even", queues=Queues(arrival_scv=0.0), rescaling=Rescaling(scope="nobody"))
 PIPELINE = SimulatedPipeline(
     name="two",
     operators=(

@@ -7,12 +7,11 @@ from typing import Any
 from penstock.core.frozen import FrozenDict
 from penstock.core.params import Params, param
 from penstock.engines.simulator.batch_model import Batches
+from penstock.engines.simulator.levels import LEVELS, check_level, check_used
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.record_model import QUEUES
 from penstock.errors import InputError, nearest
-
-LEVELS = ("fluid", "records", "batches")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,23 +124,31 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
         if key not in known:
             raise InputError(key, "unknown section", nearest(key, known))
     level = data.get("level", LEVELS[0])
-    if level not in LEVELS:
-        raise InputError("level", f"unknown level {level!r}", nearest(str(level), LEVELS))
+    check_level(level)
     values: dict[str, Any] = {key: data[key] for key in _PLAIN if key in data}
     guards, guards_for = _split(data.get("guards", {}))
     monitor, monitor_for = _split(data.get("monitor", {}))
     sections = {**data, "monitor": monitor}
-    for section, kind in _SECTIONS.items():
-        try:
-            values[section] = kind.parse(sections.get(section, {}))
-        except InputError as wrong:
-            raise wrong.under(section) from None
+    for section in _SECTIONS:
+        values[section] = _section(level, section, sections.get(section, {}), section)
+    for policy, own in monitor_for.items():
+        _section(level, "monitor", own, f"monitor.{policy}")
     values["runs"] = tuple(data.get("runs", ()))
     values["pipelines"] = FrozenDict(
         {query: _pipeline(query, told) for query, told in data.get("pipelines", {}).items()}
     )
     values |= {"guards": guards, "guards_for": guards_for, "monitor_for": monitor_for}
     return Profile(name=name, **values)
+
+
+def _section(level: str, section: str, given: Mapping[str, Any], where: str) -> Params:
+    """Read numbers of a section, all of which change something at this level."""
+    try:
+        parsed = _SECTIONS[section].parse(given)
+        check_used(level, section, given)
+    except InputError as wrong:
+        raise wrong.under(where) from None
+    return parsed
 
 
 def _pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
@@ -159,16 +166,12 @@ def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:
             hint = f"write section.field, with a section of {', '.join(_SECTIONS)}"
             raise InputError(f"profile.{path}", "unknown", hint)
         part = getattr(profile, section)
-        changed = part.but(**_only(type(part).parse({name: value}), name))
-        profile = replace(profile, **{section: changed})
+        given = _section(profile.level, section, {name: value}, f"profile.{section}")
+        profile = replace(profile, **{section: part.but(**{name: getattr(given, name)})})
         if section == "monitor":  # what is set by hand holds for every policy
             single = {who: _without(own, name) for who, own in profile.monitor_for.items()}
             profile = replace(profile, monitor_for=single)
     return profile
-
-
-def _only(params: Params, name: str) -> dict[str, Any]:
-    return {name: getattr(params, name)}
 
 
 def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
