@@ -146,20 +146,22 @@ def test_many_directories_are_one_document_that_says_how_it_was_made(
     capsys.readouterr()
     assert main(["lab", "compare", *places, *files]) == 0
     shown = capsys.readouterr().out
-    assert [line for line in shown.splitlines() if line.startswith("real-")] == [
-        "real-a", "real-b", "real-c",
-    ]  # fmt: skip
+    names = [line for line in shown.splitlines() if line.startswith("real-")]
+    assert names[:3] == ["real-a", "real-b", "real-c"]
+    assert names[3:] == [f"real-{name}: words, dns  4.0 / 4.0  3.0 / 5.0" for name in "abc"]
     text = document.read_text()
     command = f"penstock lab compare {' '.join(places)} --markdown {document}"
     assert text.startswith(f"# spark-results\n\nMade by `{command}`.\n\n")
     above, *sections = text.split("\n## ")
     assert "real-a, real-b: Rates are 1/10, and operators wait." in above
     assert "real-c: Rates are 1/20, and operators wait." in above
+    assert "Each cell: replica hours / latency avg (s)." in above
+    assert "| real-c: words, dns | 4.0 / 4.0 | 3.0 / 5.0 |" in above
+    assert text.count("nothing tells how certain") == 1
     assert [section.partition("\n")[0] for section in sections] == ["real-a", "real-b", "real-c"]
     for section in sections:
         assert section.count("\n### words, dns\n") == 1
-        assert section.count("\n#### Pair by pair\n") == 1
-        assert "| static | ds2 | 1.0 | ds2 | one seed | -1.0 | static | one seed |" in section
+        assert "Pair by pair" not in section, "one seed tells no certainty"
     assert "<h2>real-b: words, dns</h2>" in page.read_text()
     rows = list(csv.DictReader(sheet.read_text().splitlines()))
     assert {row["grid"] for row in rows} == {"real-a", "real-b", "real-c"}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from penstock.cli.compared import Compared
+from penstock.cli.overview import overview, title
 from penstock.lab.compare import CERTAIN, CONTESTED, COST, HINDSIGHT, LATENCY, Group, Pair, Row
 from penstock.lab.statistics import Interval
 from penstock.reports.canvas import as_svg
@@ -59,38 +60,43 @@ def as_terminal(grids: Sequence[Compared]) -> str:
         for group in grid.groups:
             parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
             parts += [*_rankings(group), "", ""]
-    return "\n".join([*parts, *dict.fromkeys(_steps(g) for grid in grids for g in grid.groups)])
+    if (whole := overview(grids)) is not None:
+        parts += [as_text(whole), ""]
+    return "\n".join([*parts, *_legend(grids)])
 
 
-def as_document(title: str, grids: Sequence[Compared], command: str) -> str:
+def as_document(heading: str, grids: Sequence[Compared], command: str) -> str:
     """Return tables, rankings and all pairs as Markdown; one section a grid if there are many."""
-    parts = [f"# {title}", "", f"Made by `{command}`.", ""]
-    parts += [line for note in _notes(grids) for line in (note, "")]
+    parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
+    parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
+    if (whole := overview(grids)) is not None:
+        parts += [f"{whole.title}.", "", as_markdown(replace(whole, title="")), ""]
     depth = "###" if len(grids) > 1 else "##"
     for grid in grids:
         parts += [f"## {grid.name}", ""] if len(grids) > 1 else []
         for group in grid.groups:
             parts += [f"{depth} {group.name}", "", as_markdown(_table(group, with_interval)), ""]
-            parts += [f"- {line}" for line in _rankings(group)] + ["", _steps(group), ""]
-            if group.pairs:
+            parts += [*(f"- {line}" for line in _rankings(group)), ""]
+            if _has_pairs(group):
                 pairs = _pairs(group)
                 parts += [f"{depth}# {pairs.title}", "", as_markdown(replace(pairs, title="")), ""]
     return "\n".join(parts)
 
 
-def as_page(title: str, grids: Sequence[Compared], command: str) -> str:
+def as_page(heading: str, grids: Sequence[Compared], command: str) -> str:
     """Return one HTML page with a picture for each group."""
-    sections = []
+    whole = overview(grids)
+    sections = [Section(title="Overview", tables=(whole,))] if whole is not None else []
     for grid, group in ((one, group) for one in grids for group in one.groups):
         section = Section(
-            title=f"{grid.name}: {group.name}" if len(grids) > 1 else group.name,
+            title=title(grids, grid, group),
             paragraphs=(*_rankings(group), _steps(group)),
             drawings=_drawings(group),
             tables=(_table(group, with_interval),),
-            folded=(_pairs(group),) if group.pairs else (),
+            folded=(_pairs(group),) if _has_pairs(group) else (),
         )
         sections.append(section)
-    return make_page(title, sections, " ".join([*_notes(grids), f"Made by: {command}"]))
+    return make_page(heading, sections, " ".join([*_notes(grids), f"Made by: {command}"]))
 
 
 def percent(certainty: float) -> str:
@@ -120,8 +126,18 @@ def _over(group: Group) -> str:
     return f"is the wider half of the 95 % interval over {len(group.seeds)} paired seeds"
 
 
+def _legend(grids: Sequence[Compared]) -> list[str]:
+    """What the signs between policies mean, said once."""
+    return list(dict.fromkeys(_steps(group) for grid in grids for group in grid.groups))
+
+
 def _steps(group: Group) -> str:
     return _ONE_SEED if len(group.seeds) == 1 else _STEPS
+
+
+def _has_pairs(group: Group) -> bool:
+    """Whether pairs tell more than the table: a certainty, which one seed does not give."""
+    return bool(group.pairs) and len(group.seeds) > 1
 
 
 def _notes(grids: Sequence[Compared]) -> Iterator[str]:
@@ -168,7 +184,7 @@ def _pairs(group: Group) -> Table:
     for pair in group.pairs:
         row = [pair.first, pair.second]
         for figure in CONTESTED:
-            row += _verdict(pair, figure.key, len(group.seeds))
+            row += _verdict(pair, figure.key)
         rows.append(tuple(row))
     return Table(title="Pair by pair", columns=tuple(columns), rows=tuple(rows), words=2)
 
@@ -177,22 +193,19 @@ def _drawings(group: Group) -> tuple[Drawing, ...]:
     points = [point for row in group.rows if (point := _point(row)) is not None]
     if not points:
         return ()
-    title = f"{group.name}: cost and latency"
-    svg = as_svg(lambda stream: pareto(points, stream, title))
+    what = f"{group.name}: cost and latency"
+    svg = as_svg(lambda stream: pareto(points, stream, what))
     many = len(group.seeds) > 1
     over = f"means and 95 % intervals over {len(group.seeds)} seeds" if many else "one seed"
-    caption = f"{title}, {over}"
+    caption = f"{what}, {over}"
     return (Drawing(svg=svg, caption=caption),)
 
 
-def _verdict(pair: Pair, key: str, seeds: int) -> list[str]:
+def _verdict(pair: Pair, key: str) -> list[str]:
     difference = pair.differences.get(key)
     if difference is None:
         return ["-", "-", "-"]
     better = pair.first if difference.less > 0.5 else pair.second
-    if seeds == 1:
-        tie = difference.less == 0.5
-        return [with_interval(*difference.interval), "-" if tie else better, "one seed"]
     certain = difference.certainty >= CERTAIN
     return [
         with_interval(*difference.interval),

@@ -112,15 +112,20 @@ def _by_figure(cells: Sequence[Cell]) -> list[str]:
 
 
 def _emulated(cells: Sequence[Cell]) -> list[str]:
-    found: dict[str, None] = {}
+    """What runs had in common, and which runs these are."""
+    found: dict[str, list[Cell]] = {}
     for cell in cells:
         waits = cell.numbers.get("service_s")
-        parts = [f"{cell.query}: times of the workload divided by {pretty(cell.speed_up)}"]
+        parts = [f"times of the workload divided by {pretty(cell.speed_up)}"]
         parts.append(f"rates times {cell.rate_scale:g}")
         if waits and float(waits):
             parts.append(f"a row waits {float(waits):g} s at the query's own operator")
-        found[", ".join(parts)] = None
-    return list(found)
+        found.setdefault(", ".join(parts), []).append(cell)
+    return [
+        f"{', '.join(dict.fromkeys(c.query for c in some))} under "
+        f"{', '.join(dict.fromkeys(c.workload for c in some))}: {text}"
+        for text, some in found.items()
+    ]
 
 
 def as_json(cells: Sequence[Cell], profile: str) -> dict[str, Any]:
