@@ -96,7 +96,7 @@ def as_page(heading: str, grids: Sequence[Compared], command: str) -> str:
             folded=(_pairs(group),) if _has_pairs(group) else (),
         )
         sections.append(section)
-    return make_page(heading, sections, " ".join([*_notes(grids), f"Made by: {command}"]))
+    return make_page(heading, sections, *_notes(grids), f"Made by: {command}")
 
 
 def percent(certainty: float) -> str:

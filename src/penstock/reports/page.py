@@ -28,7 +28,7 @@ class Section:
     folded: tuple[Table, ...] = ()
 
 
-def make_page(title: str, sections: Sequence[Section], lead: str = "") -> str:
+def make_page(title: str, sections: Sequence[Section], *lead: str) -> str:
     """Return the page as HTML."""
     ids = [f"s{number}" for number, _ in enumerate(sections, 1)]
     items = (
@@ -40,7 +40,7 @@ def make_page(title: str, sections: Sequence[Section], lead: str = "") -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n{_paragraph(lead)}{contents}\n{body}\n"
+        f"<h1>{escape(title)}</h1>\n{''.join(map(_paragraph, lead))}{contents}\n{body}\n"
         "</main>\n</body>\n</html>\n"
     )
 
