@@ -43,7 +43,7 @@ _STEPS = (
 )
 
 _ONE_SEED = (
-    "One seed: this order was seen once, and nothing tells how certain a step is, "
+    "One seed: each order was seen once, and nothing tells how certain a step is, "
     "which is what ~ stands for."
 )
 
@@ -66,7 +66,7 @@ def as_terminal(grids: Sequence[Compared]) -> str:
 
 
 def as_document(heading: str, grids: Sequence[Compared], command: str) -> str:
-    """Return tables, rankings and all pairs as Markdown; one section a grid if there are many."""
+    """Return tables, rankings and pairs as Markdown; one section a grid if there are many."""
     parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
     parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
     if (whole := overview(grids)) is not None:
