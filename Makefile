@@ -14,7 +14,7 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@sh scripts/check_machine.sh "$(PYTHON)"
 	@echo "setting up .venv (once)" >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
