@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# Pins the dependencies; pinned itself, because its options change between releases.
+UV := uv==0.13.8
 
 .PHONY: help setup demo test lint unit slow spark format bench chaos soak reproduce lock clean
 
@@ -14,8 +16,7 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@sh scripts/check_machine.sh "$(PYTHON)"
 	@echo "setting up .venv (once)" >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@sh scripts/install.sh $(BIN)/python requirements.lock .
 	@touch $(READY)
 
 demo: setup      ## pictures through a pipeline on Spark that grows and shrinks with its load
@@ -58,7 +59,7 @@ reproduce: setup ## run the published experiments, judge every claim; about 10 m
 	@$(BIN)/penstock reproduce all --markdown docs/reproduction.md --html runs/reproduction.html
 
 lock: setup      ## pin all dependencies again, with hashes and without addresses
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
 	@$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --universal \
 		--python-version 3.11 --no-emit-index-url --no-emit-find-links --upgrade --quiet \
 		--custom-compile-command "make lock" -o requirements.lock
