@@ -1,6 +1,6 @@
 """Who feeds whom: a directed acyclic graph of operators."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -58,6 +58,22 @@ class Topology:
     def edges(self) -> Iterator[tuple[str, str]]:
         """Every edge as (upstream, downstream)."""
         return ((feeder, name) for name in self.order for feeder in self.upstream[name])
+
+    def restrict(self, names: Collection[str]) -> "Topology":
+        """Return the graph of these operators alone, with the edges between them.
+
+        >>> Topology.of({"files": [], "parse": ["files"], "store": ["parse"]}).restrict(
+        ...     {"parse", "store"}
+        ... ).sources
+        ('parse',)
+        """
+        return Topology.of(
+            {
+                name: [feeder for feeder in feeders if feeder in names]
+                for name, feeders in self.upstream.items()
+                if name in names
+            }
+        )
 
     def paths(self) -> Iterator[tuple[str, ...]]:
         """Every path from a source to a sink. Their number grows exponentially with the graph."""

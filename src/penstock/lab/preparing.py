@@ -95,7 +95,7 @@ def prepare(spec: SparkSpec) -> Prepared:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     faster = check_speed_up(spec.speed_up)
     pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
-    topology = pipeline.check()
+    topology = pipeline.check_scaled()
     master = parse_master(spec.master) if spec.master is not None else None
     executors = _executors(spec, master, pipeline)
     load = _load(spec, pipeline)
@@ -233,14 +233,12 @@ def _default_params(
 
 def _ask_once(prepared: Prepared) -> None:
     """Ask the policy about a pipeline that shows nothing yet: some mistakes show only then."""
-    scaled = {n: op.options for n, op in prepared.pipeline.operators.items() if op.scales}
+    declared = prepared.pipeline.operators
     operators = {
         name: OperatorSnapshot(
-            name=name,
-            upstream=tuple(up for up in prepared.topology.upstream[name] if up in scaled),
-            parallelism=options.replicas,
+            name=name, upstream=feeders, parallelism=declared[name].options.replicas
         )
-        for name, options in scaled.items()
+        for name, feeders in prepared.topology.upstream.items()
     }
     try:
         Decider(prepared.policy, prepared.params, prepared.guards).decide(

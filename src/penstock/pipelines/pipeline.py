@@ -308,6 +308,13 @@ class Pipeline:
         """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
         return checking.check(self)
 
+    def check_scaled(self) -> Topology:
+        """Like `check`, for the operators alone whose replicas a policy decides on.
+
+        Ingest and egress have none: an operator behind an ingest is a source for policies.
+        """
+        return self.check().restrict({name for name, op in self.operators.items() if op.scales})
+
     def _adding(
         self, kind: Kind, reads: str | Sequence[str], writes: str | None, options: Options
     ) -> Decorator:

@@ -51,7 +51,7 @@ class SparkEngine:
         self._initial = initial or {}
         #: None where there is one process for all replicas.
         self.executors = executors
-        self.topology = pipeline.check()
+        self.topology = pipeline.check_scaled()
         self._followed: dict[str, Followed] = {}
         self._starter = Starter(places)
         self._rescaler = Rescaler(spark, places, self._starter)
@@ -295,7 +295,7 @@ class SparkEngine:
         operators = self.pipeline.operators
         return [
             *(name for name, operator in operators.items() if operator.kind == "ingest"),
-            *(name for name in self.topology.order if operators[name].scales),
+            *self.topology.order,
             *(name for name, operator in operators.items() if operator.kind == "egress"),
         ]
 
