@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.drawing import draw_run
-from penstock.control.journal import read_journal
+from penstock.control.journal import Journal, JournalWriter, read_journal
+from penstock.control.loop import Tick
 from penstock.control.rundir import begin_run
+from penstock.core.frozen import FrozenDict
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.port import Status
 from penstock.lab.simulation import RunSpec, prepare
 
 pytestmark = pytest.mark.slow
@@ -20,4 +24,27 @@ def test_a_run_is_drawn_with_every_operator(tmp_path: Path) -> None:
     draw_run(read_journal(tmp_path / "run" / "journal.jsonl"), target, "images under pulsar")
     text = target.read_text()
     for word in ("recognise", "thumbnail", "offered", "records that wait", "objective"):
+        assert word in text
+
+
+def tick_with(at: float, *names: str) -> Tick:
+    replicas = FrozenDict(dict.fromkeys(names, 2))
+    operators = {name: OperatorSnapshot(name=name, parallelism=2, queue=7.0) for name in names}
+    return Tick(
+        at=at,
+        status=Status(at=at, requested=replicas, running=replicas),
+        snapshot=Snapshot(at=at, operators=FrozenDict(operators)),
+    )
+
+
+def test_operators_that_came_and_went_are_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with JournalWriter(path, {}) as journal:
+        journal.write(tick_with(15.0, "parse", "dropped"))
+    with JournalWriter.resume(path, {}) as journal:
+        journal.write(tick_with(30.0, "parse", "enrich"))
+    found: Journal = read_journal(path)
+    draw_run(found, tmp_path / "run.svg", "a resumed run")
+    text = (tmp_path / "run.svg").read_text()
+    for word in ("parse", "dropped", "enrich"):
         assert word in text

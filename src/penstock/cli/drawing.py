@@ -6,6 +6,7 @@ from pathlib import Path
 
 from penstock.control.journal import Journal
 from penstock.control.loop import Tick
+from penstock.control.ticks import operators_of
 from penstock.reports.pictures import Line, Panel, over_time
 
 
@@ -17,7 +18,7 @@ def draw_run(journal: Journal, target: Path, title: str) -> None:
 
 def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
     minutes = [tick.at / 60 for tick in ticks]
-    names = list(ticks[-1].status.running) if ticks else []
+    names = operators_of(ticks)
 
     def line(label: str, values: Sequence[float]) -> Line:
         return Line(label=label, minutes=minutes, values=values)
@@ -32,7 +33,7 @@ def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
         Panel(
             title="replicas that run",
             unit="replicas",
-            lines=tuple(line(n, [tick.status.running[n] for tick in ticks]) for n in names),
+            lines=tuple(line(name, [_replicas(tick, name) for tick in ticks]) for name in names),
             steps=True,
         ),
         Panel(
@@ -55,9 +56,14 @@ def _offered(tick: Tick) -> float:
     return max(tick.snapshot.offered.values(), default=math.nan) if tick.snapshot else math.nan
 
 
+def _replicas(tick: Tick, name: str) -> float:
+    """A gap where the operator was not part of the pipeline."""
+    return tick.status.running.get(name, math.nan)
+
+
 def _queue(tick: Tick, name: str) -> float:
-    found = tick.snapshot.operators[name].queue if tick.snapshot else None
-    return math.nan if found is None else found
+    operator = tick.snapshot.operators.get(name) if tick.snapshot else None
+    return math.nan if operator is None or operator.queue is None else operator.queue
 
 
 def _paths(ticks: Sequence[Tick]) -> list[str]:

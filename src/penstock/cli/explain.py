@@ -13,6 +13,7 @@ from penstock.control.header import policy_asked
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.control.rundir import Run, read_run
+from penstock.control.ticks import operators_of
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import pretty
 from penstock.errors import InputError, nearest
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if not ticks:
         raise InputError("", "its journal has no tick yet", where=args.directory)
     if args.operator is not None:
-        _check_operator(args.operator, ticks[0])
+        _check_operator(args.operator, ticks)
     if args.at is not None:
         at = read_time(args.at)
         place = min(range(len(ticks)), key=lambda i: abs(ticks[i].at - at))
@@ -73,8 +74,8 @@ def read_time(text: str) -> float:
     return float(number) * unit
 
 
-def _check_operator(name: str, tick: Tick) -> None:
-    known = tick.status.running
+def _check_operator(name: str, ticks: Sequence[Tick]) -> None:
+    known = operators_of(ticks)
     if name not in known:
         raise InputError("--operator", f"there is no operator {name!r}", nearest(name, known))
 
@@ -95,8 +96,8 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
         if ticks[i].applied:
             yield from what_followed(ticks, i, operator)
     yield ""
-    yield from why_not(ticks, [operator] if operator else list(ticks[0].status.running))
-    last = _last_decision(ticks)
+    yield from why_not(ticks, [operator] if operator else operators_of(ticks))
+    last = _last_decision(ticks, operator)
     if last is not None:
         yield ""
         yield f"the last decision, {_story(run, last, operator)}"
@@ -105,15 +106,16 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
 def _one_tick(run: Run, place: int, operator: str | None) -> Iterator[str]:
     ticks = run.journal.ticks
     tick = ticks[place]
-    if tick.decision is not None:
+    if _decides(tick, operator):
         yield _story(run, tick, operator)
         if tick.error:
             yield f"  not carried out: {tick.error}"
         if tick.applied:
             yield from what_followed(ticks, place, operator)
         return
-    yield f"at {pretty(tick.at)} s nothing was decided: {silence(tick)}"
-    before = _last_decision(ticks[:place])
+    why = f"{operator} was not there" if tick.decision is not None else silence(tick)
+    yield f"at {pretty(tick.at)} s nothing was decided: {why}"
+    before = _last_decision(ticks[:place], operator)
     if before is not None:
         yield ""
         yield f"the last decision before that, {_story(run, before, operator)}"
@@ -124,8 +126,13 @@ def _changes(tick: Tick, operator: str | None) -> bool:
     return bool(changes) if operator is None else operator in changes
 
 
-def _last_decision(ticks: Sequence[Tick]) -> Tick | None:
-    return next((tick for tick in reversed(ticks) if tick.decision is not None), None)
+def _decides(tick: Tick, operator: str | None) -> bool:
+    """Whether a tick has a decision about an operator, which may be newer than the run."""
+    return tick.decision is not None and operator in (None, *tick.decision.targets)
+
+
+def _last_decision(ticks: Sequence[Tick], operator: str | None) -> Tick | None:
+    return next((tick for tick in reversed(ticks) if _decides(tick, operator)), None)
 
 
 def _change(tick: Tick, operator: str | None) -> Iterator[str]:

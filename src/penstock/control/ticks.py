@@ -1,6 +1,6 @@
 """A tick as one JSON object, and back. What is empty is left out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.control.loop import Tick
@@ -96,6 +96,11 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         error=data.get("error", ""),
         plan=FrozenDict(data["plan"] if "plan" in data else _whole_plan(decision, applied)),
     )
+
+
+def operators_of(ticks: Iterable[Tick]) -> list[str]:
+    """Name every operator that a run ever had; a resumed run may have others than before."""
+    return list(dict.fromkeys(name for tick in ticks for name in tick.status.running))
 
 
 def _whole_plan(decision: Decision | None, applied: bool) -> Mapping[str, int]:
