@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.errors import DamagedError
 from penstock.topics.commit import COMMITS, Commit, commit_name, read_commit
-from penstock.topics.description import read_description
+from penstock.topics.description import Description, read_description
 from penstock.topics.readers import positions
 from penstock.topics.schema import first_difference
 from penstock.topics.segment import SEGMENTS, verify
@@ -35,13 +35,13 @@ def check(topic: Topic) -> list[Damage]:
 def check_directory(directory: Path) -> list[Damage]:
     """Return everything that is damaged, also of a topic that cannot be opened for it."""
     try:
-        schema = read_description(directory).schema
+        told = read_description(directory)
     except DamagedError as error:
         return [Damage(file=error.file, problem=error.what, rows=range(0))]
-    return [*_commits(directory, schema), *_readers(directory)]
+    return [*_commits(directory, told), *_readers(directory)]
 
 
-def _commits(directory: Path, schema: pa.Schema) -> Iterator[Damage]:
+def _commits(directory: Path, told: Description) -> Iterator[Damage]:
     folder = directory / COMMITS
     firsts = sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
     end = None
@@ -60,11 +60,11 @@ def _commits(directory: Path, schema: pa.Schema) -> Iterator[Damage]:
         except ValueError as error:
             yield Damage(file=file, problem=str(error), rows=range(first, following))
         else:
-            yield from _segments(directory, schema, commit)
+            yield from _segments(directory, told, commit)
             end = commit.end
 
 
-def _segments(directory: Path, schema: pa.Schema, commit: Commit) -> Iterator[Damage]:
+def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[Damage]:
     first = commit.first
     for segment in commit.segments:
         file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
@@ -74,9 +74,15 @@ def _segments(directory: Path, schema: pa.Schema, commit: Commit) -> Iterator[Da
             if (directory / COMMITS / commit_name(commit.first)).exists():
                 yield Damage(file=file, problem=error.what, rows=rows)
         else:
-            if difference := first_difference(schema, found):
+            if difference := first_difference(_expected(told, found), found):
                 yield Damage(file=file, problem=difference, rows=rows)
         first = rows.stop
+
+
+def _expected(told: Description, found: pa.Schema) -> pa.Schema:
+    """The columns of a segment, which may be older than the last ones of its topic."""
+    late = [name for name in told.added if name not in found.names]
+    return pa.schema([field for field in told.schema if field.name not in late])
 
 
 def _readers(directory: Path) -> Iterator[Damage]:

@@ -1,4 +1,8 @@
-"""`topic.json`: what the rows of a topic look like, and how long they stay. Version 1."""
+"""`topic.json`: what the rows of a topic look like, and how long they stay. Version 2.
+
+Version 2 has `added`: nullable columns that were declared after the topic was made. Segments
+from before lack them, and readers fill in null. A file of version 1 has none.
+"""
 
 import base64
 import json
@@ -16,7 +20,8 @@ from penstock.topics.readers import READERS
 from penstock.topics.retention import Retention
 from penstock.topics.segment import SEGMENTS
 
-VERSION = 1
+VERSION = 2
+_READABLE = (1, VERSION)
 DESCRIPTION = "topic.json"
 
 
@@ -27,6 +32,8 @@ class Description:
     schema: pa.Schema
     retention: Retention
     partition: Partition | None = None
+    #: Columns that older segments may lack.
+    added: tuple[str, ...] = ()
 
     def to_bytes(self, name: str) -> bytes:
         """Write the file."""
@@ -38,6 +45,8 @@ class Description:
         }
         if self.partition is not None:
             data["partition"] = self.partition.to_json()
+        if self.added:
+            data["added"] = list(self.added)
         return json.dumps(data, indent=2).encode() + b"\n"
 
 
@@ -50,8 +59,8 @@ def read_description(directory: Path) -> Description:
     try:
         data: dict[str, Any] = json.loads(path.read_bytes())
         version = data["version"]
-        if version != VERSION:
-            problem = f"cannot read version {version}, only {VERSION}"
+        if version not in _READABLE:
+            problem = f"cannot read version {version}, only {VERSION} and older ones"
             raise InputError("version", problem, where=str(path))
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
         partition = data.get("partition")
@@ -59,6 +68,7 @@ def read_description(directory: Path) -> Description:
             schema=schema,
             retention=Retention.from_json(data["retention"]),
             partition=None if partition is None else Partition.from_json(partition),
+            added=tuple(data.get("added", ())),
         )
     except (ValueError, KeyError, TypeError, OSError):
         raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None

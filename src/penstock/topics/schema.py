@@ -66,6 +66,41 @@ def first_difference(expected: pa.Schema, found: pa.Schema) -> str:
     return ""
 
 
+def compare_schemas(old: pa.Schema, new: pa.Schema) -> tuple[tuple[str, ...], str]:
+    """Return the columns that are new, and why rows of the old schema cannot be read with them.
+
+    New columns may stand anywhere but must be nullable: the rows before have null there.
+
+    >>> compare_schemas(parse_schema("id long"), parse_schema("note string, id long"))
+    (('note',), '')
+    >>> compare_schemas(parse_schema("id long"), parse_schema("id int"))
+    ((), "column 'id': expected int, found long")
+    """
+    added = tuple(name for name in new.names if name not in old.names)
+    kept = pa.schema([field for field in new if field.name not in added])
+    difference = first_difference(kept, old)
+    for name in added:
+        if not difference and not new.field(name).nullable:
+            difference = f"column {name!r} is new, so it cannot be 'not null'"
+    return added, difference
+
+
+def fill_columns(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows under this schema: a nullable column that they lack is null.
+
+    `ValueError` names a column that is missing and must not be null.
+    """
+    columns = []
+    for field in schema:
+        if field.name in rows.schema.names:
+            columns.append(rows.column(field.name))
+        elif field.nullable:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+        else:
+            raise ValueError(f"column {field.name!r} is missing")
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def fit(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
     """Return the rows under exactly this schema, or raise `InputError` with the first difference.
 

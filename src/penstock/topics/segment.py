@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.errors import DamagedError
 from penstock.topics.files import full_disk
 from penstock.topics.partition import Partition, pack, shares, unpack
-from penstock.topics.schema import fit
+from penstock.topics.schema import fill_columns, fit
 
 SEGMENTS = "segments"
 #: Buffers of Arrow are mostly larger than this and are not copied; headers are smaller.
@@ -125,20 +125,43 @@ class _Sink:
 
 
 def read_rows(
-    path: Path, segment: Segment, from_row: int, to_row: int, columns: Sequence[str] | None = None
+    path: Path,
+    segment: Segment,
+    from_row: int,
+    to_row: int,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows [from_row, to_row) of a segment.
 
+    With a schema, columns that were declared after the segment was written are null.
     The size is always checked, so that a memory map never ends early; the checksum when the
     first row is read, so that each segment is checked once however many readers share it.
     """
     for batch, _, low, high in _overlapping(path, segment, from_row, to_row):
-        wanted = batch if columns is None else batch.select(list(columns))
-        yield wanted.slice(low, high - low)
+        yield _select(path, batch, columns, schema).slice(low, high - low)
+
+
+def _select(
+    path: Path, batch: pa.RecordBatch, columns: Sequence[str] | None, schema: pa.Schema | None
+) -> pa.RecordBatch:
+    if schema is None:
+        return batch if columns is None else batch.select(list(columns))
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
+    try:
+        return batch if batch.schema.equals(schema) else fill_columns(batch, schema)
+    except (ValueError, TypeError) as wrong:
+        raise _damaged(path, str(wrong)) from None
 
 
 def read_slices(
-    path: Path, segment: Segment, from_row: int, to_row: int, slices: Sequence[int]
+    path: Path,
+    segment: Segment,
+    from_row: int,
+    to_row: int,
+    slices: Sequence[int],
+    schema: pa.Schema | None = None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield (slice, rows of it) of those rows [from_row, to_row) that belong to some slices.
 
@@ -149,8 +172,9 @@ def read_slices(
             counts = unpack(metadata)
         except ValueError as wrong:
             raise _damaged(path, str(wrong)) from None
+        whole = _select(path, batch, None, schema)
         for number, first, rows in shares(counts, low, high, slices):
-            yield number, batch.slice(first, rows)
+            yield number, whole.slice(first, rows)
 
 
 def _overlapping(

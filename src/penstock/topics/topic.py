@@ -20,13 +20,15 @@ from penstock.topics.description import DESCRIPTION, Description, make, read_des
 from penstock.topics.files import full_disk, replace, sync_directory
 from penstock.topics.partition import Partition
 from penstock.topics.retention import Retention
-from penstock.topics.schema import first_difference, with_event
-from penstock.topics.segment import SEGMENTS, Segment, SegmentWriter, read_rows
+from penstock.topics.schema import compare_schemas, first_difference, with_event
+from penstock.topics.segment import SEGMENTS, Segment, SegmentWriter, read_rows, read_slices
+
+_OTHER_NAME = "give the topic another name, or remove the old one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Rows [from_row, to_row) of one segment: what `read_rows` reads, in any process."""
+    """Rows [from_row, to_row) of one segment, readable in any process."""
 
     segment: Segment
     path: Path
@@ -34,11 +36,21 @@ class Piece:
     to_row: int
     #: When the rows were committed.
     at: float
+    #: The columns of the topic, where the segment may be older than some; None: as it is.
+    schema: pa.Schema | None = None
 
     @property
     def rows(self) -> int:
         """The number of rows."""
         return self.to_row - self.from_row
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        return read_rows(self.path, self.segment, self.from_row, self.to_row, columns, self.schema)
+
+    def read_slices(self, slices: Sequence[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield (slice, rows of it) for some slices of a partitioned topic."""
+        return read_slices(self.path, self.segment, self.from_row, self.to_row, slices, self.schema)
 
 
 class Topic:
@@ -47,6 +59,7 @@ class Topic:
     def __init__(self, directory: Path, told: Description) -> None:
         self.directory = directory
         self.schema, self.retention, self.partition = told.schema, told.retention, told.partition
+        self.added = told.added
         self._chain = Chain(directory)
 
     @classmethod
@@ -56,30 +69,29 @@ class Topic:
         schema: pa.Schema,
         retention: Retention | None = None,
         partition: Partition | None = None,
+        *,
+        may_add: bool = False,
     ) -> "Topic":
         """Make a topic, or open it if it is there with the same schema and partition.
 
-        A retention that is given holds from now on; otherwise what was said before stays.
+        A retention that is given holds from now on; otherwise the earlier one stays. With
+        `may_add`, nullable columns that the topic does not have yet are added to it.
         """
         directory = directory.resolve()
-        schema = with_event(schema)
+        new = Description(
+            schema=with_event(schema), retention=retention or Retention(), partition=partition
+        )
         if partition is not None:
-            partition.check(schema)
-        told = Description(schema=schema, retention=retention or Retention(), partition=partition)
-        new = told.to_bytes(directory.name)
+            partition.check(new.schema)
         path = directory / DESCRIPTION
         with full_disk(directory.name):
             if not path.is_file():
-                make(directory, new)
-            topic = cls.open(directory, schema)
-            if partition not in (None, topic.partition):
-                problem = f"is partitioned by {_told(topic.partition)}, not by {_told(partition)}"
-                hint = "rows that are there keep their order: give the topic another name"
-                raise InputError("partition", problem, hint, str(directory))
-            if retention not in (None, topic.retention):
-                replace(path, new)
-                return cls.open(directory)
-        return topic
+                make(directory, new.to_bytes(directory.name))
+            old = read_description(directory)
+            told = _merge(old, new, retention, directory, may_add=may_add)
+            if told != old:
+                replace(path, told.to_bytes(directory.name))
+        return cls(directory, told)
 
     @classmethod
     def open(cls, directory: Path, expected: pa.Schema | None = None) -> "Topic":
@@ -88,8 +100,7 @@ class Topic:
         told = read_description(directory)
         difference = first_difference(with_event(expected), told.schema) if expected else ""
         if difference:
-            hint = "give the topic another name, or remove the old one"
-            raise InputError("schema", difference, hint, str(directory))
+            raise InputError("schema", difference, _OTHER_NAME, str(directory))
         return cls(directory, told)
 
     @property
@@ -149,9 +160,7 @@ class Topic:
         """Yield exactly rows [start, end), in order."""
         for offset, piece in self._located(start, end):
             try:
-                for batch in read_rows(
-                    piece.path, piece.segment, piece.from_row, piece.to_row, columns
-                ):
+                for batch in piece.read(columns):
                     self._check(piece, batch.schema, columns)
                     yield batch
             except DamagedError:
@@ -221,6 +230,7 @@ class Topic:
                             from_row=low - first,
                             to_row=high - first,
                             at=commit.at,
+                            schema=self.schema if self.added else None,
                         ),
                     )
                 first += segment.rows
@@ -240,6 +250,32 @@ class Topic:
                 problem = "is missing or cut short before it was published"
                 raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
         sync_directory(self.directory / SEGMENTS)
+
+
+def _merge(
+    old: Description,
+    new: Description,
+    retention: Retention | None,
+    directory: Path,
+    *,
+    may_add: bool,
+) -> Description:
+    """Return what a topic is from now on, or raise `InputError` if its rows do not allow it."""
+    added, difference = compare_schemas(old.schema, new.schema)
+    if added and not may_add:
+        difference = first_difference(new.schema, old.schema)
+    if difference:
+        raise InputError("schema", difference, _OTHER_NAME, str(directory))
+    if new.partition not in (None, old.partition):
+        problem = f"is partitioned by {_told(old.partition)}, not by {_told(new.partition)}"
+        hint = "rows that are there keep their order: give the topic another name"
+        raise InputError("partition", problem, hint, str(directory))
+    return Description(
+        schema=new.schema,
+        retention=retention or old.retention,
+        partition=old.partition,
+        added=(*old.added, *added),
+    )
 
 
 def _told(partition: Partition | None) -> str:

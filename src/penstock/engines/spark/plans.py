@@ -13,7 +13,6 @@ import pyarrow as pa
 from penstock.engines.spark.keys import key_mask
 from penstock.state.version import Version
 from penstock.topics.files import replace
-from penstock.topics.segment import read_rows
 from penstock.topics.topic import Piece
 
 
@@ -32,8 +31,7 @@ class Part:
 
     def read(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read its rows."""
-        piece = self.piece
-        return read_rows(piece.path, piece.segment, piece.from_row, piece.to_row, columns)
+        return self.piece.read(columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

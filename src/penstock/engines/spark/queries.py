@@ -53,7 +53,7 @@ def make_topics(pipeline: Pipeline, places: Places) -> None:
 
 def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> None:
     keep, partition = parse_retention(declared.keep), declared.partition
-    Topic.create(places.topic(declared.name), schema, keep, partition)
+    Topic.create(places.topic(declared.name), schema, keep, partition, may_add=True)
 
 
 def make_query(

@@ -30,7 +30,6 @@ from penstock.state.opening import Levels
 from penstock.state.runs import Run, RunWriter, extras_of
 from penstock.state.version import Merged
 from penstock.topics.schema import with_event
-from penstock.topics.segment import read_slices
 
 #: Rows of each input, by slice.
 Inputs = dict[str, pa.RecordBatch]
@@ -190,9 +189,8 @@ def gather(
 def _read(
     part: Part, slices: Sequence[int], *, is_broadcast: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    piece = part.piece
     if not is_broadcast:
-        yield from read_slices(piece.path, piece.segment, piece.from_row, piece.to_row, slices)
+        yield from part.piece.read_slices(slices)
         return
     for batch in part.read():
         for number in slices:
