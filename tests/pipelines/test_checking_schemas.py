@@ -93,3 +93,19 @@ def test_topics_for_what_is_dropped_may_be_declared() -> None:
     )(same)
     pipeline.check()
     assert pipeline.topics["lost"].keep == "1 hour"
+
+
+@pytest.mark.parametrize(
+    ("column", "problem", "hint"),
+    [
+        ("tss", "there is no column 'tss'", "did you mean 'ts'?"),
+        ("amount", "column 'amount' must be a timestamp, but is double", "to_timestamp"),
+    ],
+)
+def test_an_ingest_takes_event_times_from_a_timestamp(column: str, problem: str, hint: str) -> None:
+    pipeline = Pipeline("open")
+    pipeline.topic("orders", "ts timestamp, amount double")
+    pipeline.ingest(writes="orders", time=column)(other)
+    wrong = wrong_with(pipeline)
+    assert (wrong.field, wrong.problem) == ("other.time", problem)
+    assert hint in wrong.hint

@@ -43,6 +43,19 @@ def of_executors(event: Event) -> tuple[str, str]:
     return change, f"{numbers['why']}: {_SENTENCES.get(numbers['why'], '')}"
 
 
+def of_ingest(event: Event) -> str:
+    """Whether an ingest keeps up with its source.
+
+    >>> of_ingest(Event(at=9.0, kind="behind", operator="files", numbers={"backlog": 7.0,
+    ...     "unit": "files"}))
+    'files falls behind: 7 files wait, and ever more'
+    """
+    if event.kind == "caught-up":
+        return f"{event.operator} has caught up with its source"
+    waiting = f"{pretty(event.numbers['backlog'])} {event.numbers['unit']} wait"
+    return f"{event.operator} falls behind: {waiting}, and ever more"
+
+
 def silence(tick: Tick) -> str:
     """Why a tick has no decision."""
     return tick.error or _ASLEEP
@@ -115,6 +128,8 @@ def _sentence(event: Event) -> str:
             return f"{event.operator} is held: what comes after it has too much to do"
         case "executors":
             return ", ".join(of_executors(event))
+        case "behind" | "caught-up":
+            return of_ingest(event)
         case "resumed-run":
             return "the run was resumed here"
         case "late-tick":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.cli.charts import short, sparkline
-from penstock.cli.happenings import because, of_executors
+from penstock.cli.happenings import because, of_executors, of_ingest
 from penstock.cli.progress import duration
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -95,6 +95,8 @@ def told(tick: Tick) -> Iterator[str]:
         if event.kind == "failed":
             last = (str(event.numbers.get("error", "")).strip().splitlines() or [""])[-1]
             yield f"  {duration(event.at):>6}  {event.operator} FAILED: {last}"
+        elif event.kind in ("behind", "caught-up"):
+            yield f"  {duration(event.at):>6}  {of_ingest(event)}"
         elif event.kind == "executors" and (text := of_executors(event)):
             change, why = text
             yield f"  {duration(event.at):>6}  {change:<20}  {why}"
@@ -116,6 +118,9 @@ def plain_line(tick: Tick, sight: Sight | None) -> str:
         queue = snapshot.operators[name].queue if snapshot is not None else None
         arrow = f"->{requested}" if requested != running else ""
         parts.append(f"{name} {running}{arrow} (queue {short(queue)})")
+    for name, ingest in tick.status.ingests.items():
+        if ingest.is_behind and ingest.backlog is not None:
+            parts.append(f"{name} BEHIND ({short(ingest.backlog)} {ingest.unit})")
     alive, asked = tick.status.executors, tick.status.executors_requested
     if alive is not None:
         parts.append(f"executors {alive}{f'->{asked}' if asked != alive else ''}")

@@ -8,7 +8,7 @@ from penstock.core.decision import Decision
 from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.reading import parse_snapshot, snapshot_to_json
-from penstock.engines.port import Batch, Event, Status
+from penstock.engines.port import Batch, Event, IngestStatus, Status
 
 
 def tick_to_json(tick: Tick) -> dict[str, Any]:
@@ -40,6 +40,8 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
     if status.events:
         data["events"] = [_event_to_json(event) for event in status.events]
+    if status.ingests:
+        data["ingests"] = {name: one._asdict() for name, one in status.ingests.items()}
     if status.batches:
         data["batches"] = {name: list(map(list, some)) for name, some in status.batches.items()}
     if tick.snapshot is not None:
@@ -78,6 +80,9 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
                 name: tuple(Batch(*numbers) for numbers in some)
                 for name, some in data.get("batches", {}).items()
             }
+        ),
+        ingests=FrozenDict(
+            {name: IngestStatus(**one) for name, one in data.get("ingests", {}).items()}
         ),
         offered_records=records["offered"],
         processed_records=records["processed"],

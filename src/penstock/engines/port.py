@@ -45,8 +45,10 @@ class Event:
     and it was started again), `step` (one `step` of a change that stops the operator took
     `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
     the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
-    there `after_s` seconds after they were asked for). The loop adds `retried` and `gave-up`
-    (`replicas` that were asked for before, `tries`), `late-tick` (`missed` ones) and `resumed-run`.
+    there `after_s` seconds after they were asked for), `behind` (what waits in front of an ingest
+    grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more). The loop
+    adds `retried` and `gave-up` (`replicas` that were asked for before, `tries`),
+    `late-tick` (`missed` ones) and `resumed-run`.
     """
 
     at: float
@@ -68,6 +70,21 @@ class Batch(NamedTuple):
     longest_s: float
     #: Rows that waited when it was planned, its own among them; None if nobody has looked.
     waiting: int | None = None
+
+
+class IngestStatus(NamedTuple):
+    """How an operator that reads from outside is, and what waits in front of it."""
+
+    #: Rows that it brought since the run began, and in the last window.
+    rows: int
+    rows_per_s: float | None = None
+    #: What waits outside, in its unit (offsets, files, bytes); None where the source cannot tell.
+    backlog: float | None = None
+    unit: str = ""
+    #: The same in rows, as far as the batches so far tell.
+    backlog_rows: int | None = None
+    #: Whether the backlog has been growing for a while.
+    is_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +112,8 @@ class Status:
     events: tuple[Event, ...] = ()
     #: Batches since the last call by operator, oldest first; empty where there are none.
     batches: Mapping[str, tuple[Batch, ...]] = field(default_factory=FrozenDict)
+    #: Operators that read from outside.
+    ingests: Mapping[str, IngestStatus] = field(default_factory=FrozenDict)
     #: Records since the run began.
     offered_records: int = 0
     processed_records: int = 0

@@ -9,6 +9,7 @@ from penstock.errors import InputError, nearest
 from penstock.pipelines.declared import ERRORS_SCHEMA, DeclaredTopic, errors_topic
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.topics.ddl import type_text
 from penstock.topics.partition import Partition
 from penstock.topics.schema import first_difference
 
@@ -28,8 +29,21 @@ def check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> No
         elif operator.slicing is not None:
             _check_slices(operator, operator.slicing, inputs, topics)
         _check_side_outputs(operator, known)
+        if operator.options.time is not None and operator.output_schema is not None:
+            check_event_time(operator.options.time, operator.output_schema)
     except InputError as wrong:
         raise wrong.under(operator.name).at(operator.where) from None
+
+
+def check_event_time(column: str, schema: pa.Schema) -> None:
+    """The column that an ingest takes event times from must be a timestamp of its rows."""
+    if column not in schema.names:
+        raise InputError("time", f"there is no column {column!r}", nearest(column, schema.names))
+    kind = schema.field(column).type
+    if not pa.types.is_timestamp(kind):
+        problem = f"column {column!r} must be a timestamp, but is {type_text(kind)}"
+        hint = f'let the function convert it: df.withColumn("{column}", to_timestamp("{column}"))'
+        raise InputError("time", problem, hint)
 
 
 def how_to_declare(topic: str, declared: Iterable[str]) -> str:

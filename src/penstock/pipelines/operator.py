@@ -41,6 +41,8 @@ class Options:
     chunk_rows: int | None = None
     #: What happens to rows that the function fails on.
     on_error: OnError = "stop"
+    #: Of an ingest: the column with the event time of a row; None: the time of its arrival.
+    time: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

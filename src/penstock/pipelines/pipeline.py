@@ -271,9 +271,14 @@ class Pipeline:
             self.declared[writes] = DeclaredTopic(name=writes, schema=schema)
         return ready.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s, late_to=late_to)
 
-    def ingest(self, writes: str) -> Decorator:
-        """Add a function that reads from outside: fn(spark) -> streaming frame."""
-        return self._adding("ingest", (), writes, Options(max_replicas=1))
+    def ingest(self, writes: str, *, time: str | None = None) -> Decorator:
+        """Add a function that reads from outside: fn(spark) -> streaming frame.
+
+        `time` names a timestamp column: its value is the event time of a row (`_event`), which
+        windows and watermarks go by. A row with a null there, and every row without `time`, has
+        the time of its arrival. Latency is counted from the arrival in any case.
+        """
+        return self._adding("ingest", (), writes, Options(max_replicas=1, time=time))
 
     def egress(
         self,

@@ -125,3 +125,12 @@ def test_what_an_ingest_brings_is_offered_and_the_last_one_before_an_egress_has_
     )
     assert (status.offered_records, status.backlog_records) == (300, 200)
     assert list(status.latency) == ["work > sum_up"]
+
+
+def test_rows_that_wait_outside_are_offered_and_queue_up(tracked: dict[str, Followed]) -> None:
+    """40 rows more wait in front of the ingest than a second before."""
+    tracked["work"].outside = 40.0
+    tracked["work"].look(NOW + 2, 60.0)
+    snapshot = observed(tracked, now=NOW + 2, began=NOW - 60, window_s=60.0, at=60.0)
+    assert snapshot.offered == {"work": 70.0}
+    assert snapshot.operators["work"].queue == 240

@@ -15,6 +15,7 @@ from penstock.engines.spark.account import LOOK_S, observed, told
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.following import Followed
+from penstock.engines.spark.ingests import Ingests
 from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
@@ -53,6 +54,7 @@ class SparkEngine:
         self.executors = executors
         self.topology = pipeline.check_scaled()
         self._followed: dict[str, Followed] = {}
+        self._ingests = Ingests(pipeline, places, pace.window_s)
         self._starter = Starter(places)
         self._rescaler = Rescaler(spark, places, self._starter)
         self._events: list[Event] = []
@@ -84,6 +86,7 @@ class SparkEngine:
             if operator.scales:
                 self._followed[name] = self._follow(operator, replicas)
         recover(self.pipeline, self.places)
+        self._ingests.begin(self._followed.values())
         self._starter.start()
         self._wait_for_first_batches()
         self._began = self._looked = time.time()
@@ -208,6 +211,7 @@ class SparkEngine:
             executors_requested=level.requested if level else None,
             executor_s=round(level.executor_s, 3) if level else None,
             events=events,
+            ingests=self._ingests.status(),
             over=self._starter.is_over,
         )
 
@@ -249,6 +253,7 @@ class SparkEngine:
         passed_s, self._looked = now - self._looked, now
         while self._rescaler.events:
             self._events.append(self._in_run_time(self._rescaler.events.popleft()))
+        self._ingests.look(self._followed.values(), now)
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
@@ -260,6 +265,9 @@ class SparkEngine:
         if now < self._watched + WATCH_S:
             return
         self._watched = now
+        self._events += map(
+            self._in_run_time, self._ingests.take_progress(self._starter.queries, now)
+        )
         self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
 
     def _held_s(self, name: str) -> float | None:

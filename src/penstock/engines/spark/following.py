@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.engines.port import Event
+from penstock.engines.spark.arrivals import Arrivals
 from penstock.engines.spark.monitor import Sighting
 from penstock.engines.spark.records import BatchRecord
 
@@ -68,6 +69,10 @@ class Followed:
     rows_in: int = 0
     rows_dropped: int = 0
     replica_s: float = 0.0
+    #: Rows that wait outside of the pipeline, in front of the ingests that fill its topics.
+    outside: float = 0.0
+    #: Where latency does not count from event times: when rows arrived.
+    arrivals: Arrivals | None = None
 
     @property
     def is_source(self) -> bool:
@@ -108,8 +113,8 @@ class Followed:
         for topic in self.topics.values():
             topic.refresh()
         waiting = float(self.offered - self.taken)
-        self.queues.append((now, waiting))
-        self.offers.append((now, self.offered))
+        self.queues.append((now, waiting + self.outside))
+        self.offers.append((now, self.offered + self.outside))
         if self.asked_at is not None and not waiting and not self.is_changing:
             # with nothing to do there is no batch; the order stands for the next row
             events.append(self._runs(now))
@@ -122,6 +127,8 @@ class Followed:
         self.position.update(record.end)
         if not record.tasks:  # state was dealt anew, and nothing else
             return []
+        if self.arrivals is not None:
+            record = self.arrivals.follow(record)
         self.records.append(record)
         self.fresh.append(record)
         self.rows_in += record.rows_in
@@ -172,4 +179,5 @@ class Followed:
             queues=tuple(self.queues),
             held_s=self.held[-1][1] - self.held[0][1] if self.held else None,
             queue_limit=self.queue_limit,
+            is_ingested=self.arrivals is not None,
         )

@@ -11,6 +11,7 @@ from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.plans import TaskInput
 from penstock.engines.spark.records import TaskRecord
 from penstock.engines.spark.shipping import Cargo
+from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT
 
 
@@ -66,16 +67,15 @@ def keep(
 
 
 def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> TaskRecord:
-    """Write the rows of a stream that is not ours; a row without a stamp is due now."""
+    """Write the rows of a stream that is not ours, each with its event time."""
     began, start = time.time(), time.perf_counter()
     assert outputs.main is not None
     schema = outputs.schema(outputs.main)
+    column = cargo.operator.options.time or (EVENT if cargo.stamped else None)
     for batch in rows:
-        if cargo.stamped:
-            outputs.write(_fit(batch, schema))
-        else:
-            now = pa.array([int(time.time() * 1e6)] * batch.num_rows, schema.field(EVENT).type)
-            outputs.write(_fit(batch.append_column(EVENT, now), schema))
+        stamps = event_times(batch, column, time.time())
+        others = batch.drop_columns([EVENT]) if EVENT in batch.schema.names else batch
+        outputs.write(_fit(others.append_column(EVENT, stamps), schema))
     return TaskRecord(
         rows_in=outputs.rows,
         rows_out=outputs.rows,
@@ -84,6 +84,17 @@ def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> T
         began=began,
         ended=time.time(),
     )
+
+
+def event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Array:
+    """Return the event time of each row: the named column, or now where it has none.
+
+    Times without a zone are UTC.
+    """
+    arrival = pa.scalar(int(now * 1e6), TIMESTAMP)
+    if column is None:
+        return pa.repeat(arrival, batch.num_rows)
+    return batch[column].cast(TIMESTAMP).fill_null(arrival)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -23,6 +23,8 @@ from penstock.engines.spark.records import BatchRecord, TaskRecord
 _FEW = 8
 #: Width of the bins in which arrivals are counted.
 _BIN_S = 0.5
+#: Arrivals over a longer time than this tell nothing of a window.
+_LONGEST_S = 3600.0
 #: Seconds of work of all slices below which the heaviest of them is a matter of chance.
 _MUCH_S = 0.5
 #: What a batch takes before its plan is made, in seconds: the last one is logged, offsets are
@@ -53,6 +55,8 @@ class Sighting:
     held_s: float | None = None
     #: Rows that may wait before those who fill its queue are held; None for any number.
     queue_limit: int | None = None
+    #: Rows come in the batches of an ingest, whose rhythm says nothing of how rows arrive there.
+    is_ingested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,9 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
         "cpu": None if None in cpu else known_cpu / (span.replicas * span.seconds),
         "service_time_s": service_s,
         "service_scv": service_scv(span.tasks),
-        "arrival_scv": arrival_scv([record.events for record in span.records]),
+        "arrival_scv": (
+            None if seen.is_ingested else arrival_scv([record.events for record in span.records])
+        ),
         # without much to do, chance decides which slice is the heaviest
         "useful_parallelism": useful_replicas(loads) if sum(loads) > _MUCH_S else None,
         "extra": _extra(span, loads),
@@ -183,6 +189,8 @@ def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None
     times = np.array([second for events in sketches for second, _ in events])
     rows = np.array([count for events in sketches for _, count in events], dtype=float)
     if not len(times):
+        return None
+    if times.max() - times.min() > _LONGEST_S:  # event times that somebody named may be years apart
         return None
     bins = np.floor((times - times.min()) / _BIN_S).astype(int)
     counts = np.bincount(bins, weights=rows)[1:-1]  # the first and the last are not whole

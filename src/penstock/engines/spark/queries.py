@@ -25,6 +25,7 @@ from penstock.engines.spark.shipping import Cargo, ship
 from penstock.engines.spark.sink import TopicTarget
 from penstock.engines.spark.source import STAMPS, TOPIC, TopicSource
 from penstock.errors import InputError
+from penstock.pipelines.checking_schemas import check_event_time
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.loading import shipped_modules
 from penstock.pipelines.operator import Operator
@@ -196,6 +197,7 @@ def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, places:
     """Make the topic from what the frame shows, or check that the frame fits it."""
     if operator.writes is None:
         return
+    _check_event_time(operator, frame)
     found = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
     declared = pipeline.topics[operator.writes]
     if declared.schema is None:
@@ -206,6 +208,19 @@ def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, places:
         raise InputError(
             operator.name, problem, "cast in the operator, or change the topic's schema"
         )
+
+
+def _check_event_time(operator: Operator, frame: DataFrame) -> None:
+    """Find a wrong `time` of an ingest before any row comes."""
+    if operator.options.time is None:
+        return
+    try:
+        check_event_time(operator.options.time, to_arrow_schema(frame.schema, timezone="UTC"))
+        if EVENT in frame.columns:
+            problem = f"names {operator.options.time!r}, but the frame has {EVENT}, too"
+            raise InputError("time", problem, "leave one of them out")
+    except InputError as wrong:
+        raise wrong.under(operator.name).at(operator.where) from None
 
 
 def _loose(schema: pa.Schema) -> pa.Schema:

@@ -1,0 +1,147 @@
+"""What waits in front of an ingest, from the progress of its query. Pure, apart from listing files.
+
+Spark reports the offsets up to which a source has read and, for many sources, the latest ones
+there are. Its file source reports nothing, so files are counted here.
+"""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+#: What sources say of themselves in the metrics of their progress, and in which unit.
+_METRICS = (("numFilesOutstanding", "files"), ("numBytesOutstanding", "bytes"))
+_FILES = re.compile(r"FileStreamSource\[file:(.+)\]")
+#: Listing a directory may take this share of the time at most.
+_MAX_LISTING_SHARE = 0.02
+_MIN_LISTING_S = 2.0
+
+Progress = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What an ingest has not read yet."""
+
+    amount: float
+    #: files, bytes, or offsets of the source, which are rows for Kafka and sockets.
+    unit: str
+    #: The same in rows, as the batches before had them; None if no row has come yet.
+    rows: float | None = None
+
+
+def offset_distance(low: object, high: object) -> float | None:
+    """Return how far two offsets are apart, summed over partitions; None if that is no number.
+
+    >>> offset_distance({"bids": {"0": 5, "1": 7}}, {"bids": {"0": 9, "1": 7}})
+    4.0
+    >>> offset_distance(3, 8), offset_distance(None, 8)
+    (5.0, None)
+    """
+    if isinstance(low, Mapping) and isinstance(high, Mapping):
+        parts = [offset_distance(low.get(key, 0), value) for key, value in high.items()]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known and len(known) == len(parts) else None
+    numbers = (int, float)
+    if isinstance(low, numbers) and isinstance(high, numbers):
+        return max(0.0, float(high) - float(low))
+    return None
+
+
+def parse_offset(text: object) -> object:
+    """Read an offset as progress has it: JSON in a string, or null."""
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return None
+
+
+def read_backlog(source: Progress) -> Backlog | None:
+    """Return what one source of a query reports; None if it reports nothing."""
+    metrics = source.get("metrics") or {}
+    for name, unit in _METRICS:
+        if name in metrics:
+            return Backlog(amount=float(metrics[name]), unit=unit)
+    latest, end = parse_offset(source.get("latestOffset")), parse_offset(source.get("endOffset"))
+    behind = offset_distance(end, latest)
+    return None if behind is None else Backlog(amount=behind, unit="offsets")
+
+
+def offsets_read(source: Progress) -> float | None:
+    """Return how many offsets the last batch read; None if they are no numbers."""
+    start, end = parse_offset(source.get("startOffset")), parse_offset(source.get("endOffset"))
+    return offset_distance(start, end)
+
+
+def file_directory(source: Progress) -> Path | None:
+    """Return the local directory, or pattern, that a file source reads; None for other sources."""
+    found = _FILES.match(str(source.get("description", "")))
+    return Path(unquote(urlsplit(found[1]).path)) if found else None
+
+
+@dataclass(slots=True)
+class FileCount:
+    """Files of a directory that a file source has not read: those that its log does not name."""
+
+    directory: Path
+    #: Spark's log of the files of each batch: CHECKPOINT/sources/N.
+    log: Path
+    _read: set[str] = field(default_factory=set)
+    _logs: set[str] = field(default_factory=set)
+    _waiting: float | None = None
+    _next: float = 0.0
+
+    @property
+    def files_read(self) -> int:
+        """Files that the source has read so far."""
+        return len(self._read)
+
+    def count(self) -> float | None:
+        """Return how many files wait; looked at seldom if looking takes long."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._waiting = self._look()
+            took_s = time.monotonic() - now
+            self._next = now + max(_MIN_LISTING_S, took_s / _MAX_LISTING_SHARE)
+        return self._waiting
+
+    def _look(self) -> float:
+        self._read_log()
+        # a README beside the data is none of it
+        suffixes = {_suffix(name) for name in self._read}
+        names = (name for name in _list_files(self.directory) if name not in self._read)
+        return float(sum(not suffixes or _suffix(name) in suffixes for name in names))
+
+    def _read_log(self) -> None:
+        for path in self.log.glob("[0-9]*"):
+            if path.name in self._logs:
+                continue
+            try:
+                lines = path.read_text(encoding="utf-8").splitlines()[1:]
+                found = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
+            except (OSError, ValueError, KeyError):  # it is being written, or was just removed
+                continue
+            self._read.update(found)
+            self._logs.add(path.name)
+
+
+def _suffix(name: str) -> str:
+    return name.rpartition("/")[2].rpartition(".")[2]
+
+
+def _list_files(place: Path) -> Iterator[str]:
+    """Yield the files below a directory or pattern; Spark leaves out hidden ones."""
+    roots: Sequence[Path] = [place]
+    if any(letter in str(place) for letter in "*?["):
+        roots = list(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
+    for root in roots:
+        if root.is_file():
+            yield str(root)
+        for folder, inner, names in os.walk(root):
+            inner[:] = [name for name in inner if name[0] not in "._"]
+            yield from (f"{folder}/{name}" for name in names if name[0] not in "._")
