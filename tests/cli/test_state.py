@@ -73,6 +73,19 @@ def test_damage_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "was altered" in capsys.readouterr().out
 
 
+def test_both_checks_find_a_damaged_record_and_looking_names_it(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest = max((run / "batches" / "count").iterdir())
+    newest.write_bytes(b"")
+    for command in ("state", "topics"):
+        assert main([command, "check", str(run)]) == 1
+        assert f"batches/count/{newest.name}" in capsys.readouterr().out
+    assert main(["state", "ls", str(run)]) == 2
+    told = capsys.readouterr().err
+    assert str(newest) in told and "hint: restore the file from a backup" in told
+
+
 def test_state_without_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipeline = Pipeline("all")
     pipeline.topic("words", "word string, at timestamp", external=True)

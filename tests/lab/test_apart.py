@@ -55,6 +55,18 @@ def test_what_an_earlier_run_has_left_goes(tmp_path: Path) -> None:
     assert run_apart(SPEC, place, command(body))["ended"] == "cut"
 
 
+def test_data_of_an_earlier_run_is_moved_aside(tmp_path: Path) -> None:
+    place = tmp_path / "a-1"
+    for number in (1, 2):
+        commits = place / "topics" / "a" / "commits"
+        commits.mkdir(parents=True)
+        (commits / "00000000000000000000.json").write_text(str(number))
+        body = "assert not (place / 'topics').exists()" + ending("cut")
+        assert run_apart(SPEC, place, command(body))["ended"] == "cut"
+    kept = [tmp_path / f"a-1.earlier-{number}" / "topics" for number in (1, 2)]
+    assert [len(list(topics.rglob("*.json"))) for topics in kept] == [1, 1]
+
+
 def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
     place = tmp_path / "a-1"
     place.mkdir()

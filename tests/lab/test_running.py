@@ -14,10 +14,12 @@ import pytest
 from tests.fakes import FakeEngine
 
 from penstock.engines.spark.places import Places
-from penstock.errors import InputError, LockedError
-from penstock.lab import holding
+from penstock.errors import InputError, LockedError, PenstockError
+from penstock.lab import holding, running
 from penstock.lab.feeding import Feeding
 from penstock.lab.holding import check_description, forget_run, held, own_signals
+from penstock.lab.preparing import prepare
+from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.watching import DRAIN_S, QUIET_S, Ending, Stop, Watched
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
@@ -32,6 +34,40 @@ open(sys.argv[1], "w").write(sys.argv[2])
 print("held", flush=True)
 time.sleep(float(sys.argv[3]))
 """
+
+
+MINE = """
+import pyarrow as pa
+from penstock import Pipeline
+
+PIPELINE = Pipeline("mine")
+PIPELINE.topic("a", "id long")
+PIPELINE.topic("b", "id long")
+
+@PIPELINE.produces("a")
+def rows(first_id, due):
+    return pa.table({"id": range(first_id, first_id + len(due))})
+
+@PIPELINE.batches(reads="a", writes="b")
+def copy(batch):
+    return batch
+"""
+
+
+class Recorder:
+    """Keeps what a run says."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def look(self, sight: object) -> None:
+        """Nothing to see."""
+
+    def tick(self, tick: object) -> None:
+        """Nothing to see."""
 
 
 def made(schema: str = "id long", reads: str = "a", writes: str = "b") -> Pipeline:
@@ -111,7 +147,61 @@ def test_of_a_directory_that_is_no_run_only_the_lock_goes(tmp_path: Path) -> Non
     assert not tmp_path.exists()
 
 
+DATA = (
+    "topics/a/commits/00000000000000000000.json",
+    "checkpoints/copy/offsets/0",
+    "checkpoints/copy/commits/0",
+    "batches/copy/00000000000000000000.json",
+    "state/copy/segments/1f.arrow",
+)
+
+
+@pytest.mark.parametrize("file", DATA)
+@pytest.mark.parametrize(
+    "error",
+    [InputError("a", "b"), PenstockError("b"), OSError(), KeyboardInterrupt(), SystemExit()],
+)
+def test_no_error_removes_a_run_with_data(
+    tmp_path: Path, file: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: object, lock: object) -> None:
+        (run / file).parent.mkdir(parents=True)
+        (run / file).write_text("precious")
+        raise error
+
+    run, pipeline = tmp_path / "run", tmp_path / "mine.py"
+    pipeline.write_text(MINE)
+    monkeypatch.setattr(running._Run, "carry_out", fails)
+    with pytest.raises(type(error)):
+        running.run_on_spark(prepare(SparkSpec(pipeline=str(pipeline))), run, Recorder(), Stop())
+    assert (run / file).read_text() == "precious"
+    assert (run / "run.toml").is_file()
+
+
+def test_a_run_that_has_not_begun_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: object, lock: object) -> None:
+        Topic.create(run / "topics" / "a", parse_schema("id long"))
+        raise InputError("a", "b")
+
+    run, pipeline = tmp_path / "run", tmp_path / "mine.py"
+    pipeline.write_text(MINE)
+    monkeypatch.setattr(running._Run, "carry_out", fails)
+    with pytest.raises(InputError):
+        running.run_on_spark(prepare(SparkSpec(pipeline=str(pipeline))), run, Recorder(), Stop())
+    assert not run.exists()
+
+
 # --- which pipeline it is
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "\0"])
+def test_a_damaged_description_is_named(tmp_path: Path, content: str) -> None:
+    check_description(made(), tmp_path)
+    (tmp_path / "pipeline.json").write_text(content)
+    with pytest.raises(InputError, match=r"pipeline\.json: is empty or damaged"):
+        check_description(made(), tmp_path)
 
 
 def test_the_same_pipeline_goes_on_without_a_word(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from penstock.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from penstock.engines.spark.memory import Memory
+    from penstock.state.check import Damage
 
 EXAMPLES = """\
 examples:
@@ -19,7 +20,8 @@ examples:
   penstock state show runs/bids '[17, 3]'         a key of two columns, as JSON
   penstock state check runs/words                 read every byte; exit code 1 if damaged
 
-A run may go on meanwhile: what is shown is as of its last batch.
+A run may go on meanwhile: what is shown is as of its last batch. check reads the records of
+batches, too.
 """
 
 
@@ -78,11 +80,29 @@ def run_show(args: argparse.Namespace) -> int:
 def run_check(args: argparse.Namespace) -> int:
     """Name everything that is damaged."""
     from penstock.cli.state_views import damage_json, damage_text  # noqa: PLC0415
-    from penstock.engines.spark.memory import memories  # noqa: PLC0415
+    from penstock.engines.spark.record_check import check_records  # noqa: PLC0415
+    from penstock.state.check import Damage  # noqa: PLC0415
 
-    found = {memory.operator: memory.check() for memory in memories(args.run_directory)}
+    records = check_records(args.run_directory)
+    found = {
+        name: [Damage(file=each.file, problem=each.problem, slices=()) for each in damage]
+        for name, damage in records.items()
+    }
+    found |= _check_memories(args.run_directory, has_damage=bool(records))
     print(json.dumps(damage_json(found), indent=2) if args.json else damage_text(found))
     return 1 if any(found.values()) else 0
+
+
+def _check_memories(run: Path, *, has_damage: bool) -> "dict[str, list[Damage]]":
+    """Check what can be found with the records that are whole."""
+    from penstock.engines.spark.memory import memories  # noqa: PLC0415
+
+    try:
+        return {memory.operator: memory.check() for memory in memories(run)}
+    except InputError:
+        if not has_damage:
+            raise
+        return {}
 
 
 def _choose(found: "list[Memory]", name: str | None) -> "Memory":

@@ -57,7 +57,7 @@ def rows_text(rows: Sequence[Mapping[str, Any]], memory: Memory) -> str:
 def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
     """What is damaged, or that nothing is."""
     lines = [
-        f"{operator}: {each.file} {each.problem} (slices {', '.join(map(str, each.slices))})"
+        f"{operator}: {each.file} {each.problem}{_slices_text(each.slices)}"
         for operator, damages in found.items()
         for each in damages
     ]
@@ -76,6 +76,10 @@ def damage_json(found: Mapping[str, Sequence[Damage]]) -> list[dict[str, Any]]:
         for operator, damages in found.items()
         for each in damages
     ]
+
+
+def _slices_text(slices: Sequence[int]) -> str:
+    return f" (slices {', '.join(map(str, slices))})" if slices else ""
 
 
 def _time(micros: int | None) -> str:

@@ -17,7 +17,7 @@ examples:
   penstock topics tail runs/mine/topics/images --follow --json | jq .id
   penstock topics check runs/mine                      read every byte; exit code 1 if damaged
 
-DIR is a topic, a folder of topics, or a run.
+DIR is a topic, a folder of topics, or a run. Of a run, check reads the records of batches, too.
 """
 _LOOK_EVERY_S = 0.2
 
@@ -107,9 +107,13 @@ def run_tail(args: argparse.Namespace) -> int:
 def run_check(args: argparse.Namespace) -> int:
     """Name everything that is damaged."""
     from penstock.cli.topic_views import damage_json, damage_text  # noqa: PLC0415
-    from penstock.topics.check import check_directory  # noqa: PLC0415
+    from penstock.engines.spark.record_check import check_records  # noqa: PLC0415
+    from penstock.topics.check import Damage, check_directory  # noqa: PLC0415
 
     found = {place.name: check_directory(place) for place in _find(args.directory)}
+    for name, records in check_records(args.directory).items():
+        unknown = range(0)  # which rows a record has named, only the record knows
+        found[name] = [Damage(file=r.file, problem=r.problem, rows=unknown) for r in records]
     print(json.dumps(damage_json(found), indent=2) if args.json else damage_text(found))
     return 1 if any(found.values()) else 0
 

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from penstock.control.rundir import JOURNAL, LOCK, RESULT, begin_run
+from penstock.engines.spark.places import has_data
 from penstock.errors import PenstockError
 from penstock.lab.spark_spec import SparkSpec
 from penstock.topics.lock import Lock
@@ -26,7 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_apart(spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND) -> dict[str, Any]:
-    """Run a spec from its beginning and return its figures; what is in the directory goes.
+    """Run a spec from its beginning and return its figures; an earlier one is moved aside.
 
     Ctrl-C stops the run at the end of a batch, a second one at once; then `KeyboardInterrupt`
     is raised. To be called in the main thread.
@@ -50,10 +52,19 @@ def run_apart(spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND) 
 
 
 def _make_room(place: Path) -> None:
-    """Remove what an earlier run has left, unless it still goes on."""
-    if place.is_dir():
-        with Lock(place / LOCK):
+    """Remove what an earlier run has left, unless it still goes on; data is moved aside."""
+    if not place.is_dir():
+        return
+    with Lock(place / LOCK):
+        if has_data(place):
+            place.rename(_free_name(place))
+        else:
             shutil.rmtree(place)
+
+
+def _free_name(place: Path) -> Path:
+    names = (place.with_name(f"{place.name}.earlier-{number}") for number in count(1))
+    return next(name for name in names if not name.exists())
 
 
 @contextmanager

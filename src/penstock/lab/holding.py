@@ -13,7 +13,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from penstock.control.rundir import ASKED, LOCK
-from penstock.engines.spark.places import read_json, write_json
+from penstock.engines.spark.places import has_data, read_json, write_json
 from penstock.errors import InputError, LockedError, PenstockError
 from penstock.pipelines.description import changes, describe
 from penstock.pipelines.pipeline import Pipeline
@@ -63,7 +63,7 @@ def check_description(pipeline: Pipeline, directory: Path) -> list[str]:
     Returns what changed since; `InputError` lists what does not fit the records that are there.
     """
     path, new = directory / DESCRIPTION, describe(pipeline)
-    old = read_json(path)
+    old = read_json(path, "remove it to go on without comparing the pipeline with what it was")
     found = changes(old, new) if old is not None else []
     if wrong := [change for change in found if not change.compatible]:
         listed = "\n".join(f"  {change.what}\n    {change.hint}" for change in wrong)
@@ -74,12 +74,18 @@ def check_description(pipeline: Pipeline, directory: Path) -> list[str]:
     return [f"changed since the run began: {change.what}" for change in found]
 
 
-def forget_run(directory: Path) -> None:
-    """Remove a run that has not begun; of a directory that is none, only the lock."""
+def forget_run(directory: Path) -> bool:
+    """Remove a run that has not begun; of a directory that is none, only the lock.
+
+    False if it stays because it holds data: whatever went wrong, that is never removed.
+    """
+    if has_data(directory):
+        return False
     if (directory / ASKED).is_file():
         shutil.rmtree(directory)
     else:
         (directory / LOCK).unlink(missing_ok=True)
+    return True
 
 
 @contextmanager

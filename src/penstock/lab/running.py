@@ -66,8 +66,9 @@ def run_on_spark(prepared: Prepared, directory: Path, watch: Watch, stop: Stop) 
                 with spark_may_go(directory):
                     result = _Run(prepared, directory, watch, stop, journal).carry_out(lock)
         except InputError:
-            if is_new:  # some mistakes show when Spark looks at them; leave no half a run
-                forget_run(directory)
+            # some mistakes show when Spark looks at them; leave no half a run
+            if is_new and not forget_run(directory):
+                watch.say(f"{directory} holds data and is kept")
             raise
         finish_run(directory, result)
     return result

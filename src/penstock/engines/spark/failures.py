@@ -31,7 +31,7 @@ def tell(places: Places, operator: str, failure: Failure) -> None:
 
 def hear(places: Places, operator: str) -> Failure | None:
     """Read what a task left; None if there is nothing."""
-    data = read_json(places.error(operator))
+    data = read_json(places.error(operator), "remove it")
     return Failure(**data) if data else None
 
 

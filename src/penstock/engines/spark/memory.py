@@ -4,7 +4,6 @@ Everything is read from the run's directory; the code of its functions is not ne
 a running operator has replaced stay for one batch more, and whoever comes too late looks again.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engines.spark.places import Places
+from penstock.engines.spark.places import Places, read_json
 from penstock.engines.spark.records import BatchLog
 from penstock.errors import DamagedError, InputError
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
@@ -99,7 +98,7 @@ def memories(run: Path) -> list[Memory]:
     if not path.is_file():
         hint = "a run is a directory that penstock run has made"
         raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
-    operators = json.loads(path.read_text(encoding="utf-8"))["operators"]
+    operators = (read_json(path) or {}).get("operators", {})
     found = [_memory(Places(run), n, op) for n, op in operators.items() if op.get("slicing")]
     if not found:
         raise InputError("RUN", "no operator of it has state", where=str(run))

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.errors import InputError
 from penstock.topics.files import replace
+
+#: What a run must not lose, by the names of its files.
+_DATA = (
+    "topics/*/commits/[0-9]*",
+    "checkpoints/*/offsets/[0-9]*",
+    "checkpoints/*/commits/[0-9]*",
+    "batches/*/[0-9]*",
+    "state/*/segments/*",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +74,28 @@ class Places:
         return self.run / "spark.log"
 
 
+def has_data(run: Path) -> bool:
+    """Whether a run directory holds rows, offsets, checkpoints or state."""
+    return any(True for pattern in _DATA for _ in run.glob(pattern))
+
+
 def write_json(path: Path, data: Any) -> None:
     """Replace a small file at once: readers see the old or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, json.dumps(data, separators=(",", ":")).encode())
 
 
-def read_json(path: Path) -> Any:
-    """Read a small file; None if it is not there."""
+def read_json(path: Path, hint: str = "restore it from a backup") -> Any:
+    """Read a small file that holds a JSON object; None if it is not there.
+
+    `InputError` with the hint if it is damaged.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
+    except ValueError:
+        data = None
+    if not isinstance(data, dict):
+        raise InputError(str(path), "is empty or damaged: it must hold a JSON object", hint)
+    return data

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.engines.spark.keys import key_mask
+from penstock.errors import InputError
 from penstock.state.version import Version
 from penstock.topics.files import replace
 from penstock.topics.topic import Piece
@@ -103,6 +104,15 @@ def save_plan(path: Path, plan: BatchPlan) -> None:
 
 def load_plan(path: Path) -> BatchPlan:
     """Read the present plan."""
-    plan = pickle.loads(path.read_bytes())
+    plan = load_pickle(path)
     assert isinstance(plan, BatchPlan)
     return plan
+
+
+def load_pickle(path: Path) -> object:
+    """Read an object that a process of this run has written; a start writes all of them anew."""
+    try:
+        return pickle.loads(path.read_bytes())
+    except (pickle.UnpicklingError, EOFError) as error:
+        hint = "stop the run and start it with --resume, which writes it anew"
+        raise InputError(str(path), f"is empty or damaged: {error}", hint) from None

@@ -2,17 +2,20 @@
 
 A batch that is run again after a crash may write other segments, but the record that is there
 already wins, and its outputs are published. So all outputs of a batch appear, in all topics,
-as one attempt made them. Records are the monitoring channel besides.
+as one attempt made them. Two attempts at a batch read the same rows: a record of other rows is
+refused, never taken for this batch. Records are the monitoring channel besides.
 """
 
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.errors import InputError, PenstockError
 from penstock.state.version import Version
-from penstock.topics.files import link_new, write_temporary
+from penstock.topics.files import link_new, sync_directory, write_temporary
 from penstock.topics.segment import Segment
 
 VERSION = 1
@@ -63,6 +66,9 @@ class BatchRecord:
     #: What the operator remembers after this batch, and the latest event time of each input.
     state: Version | None = None
     latest: Mapping[str, int | None] = field(default_factory=dict)
+    #: The batch in Spark's log of offsets, word for word; empty in old records. From it the
+    #: log can be written again.
+    offset_log: str = ""
 
     @property
     def replicas(self) -> int:
@@ -109,41 +115,95 @@ def _task(data: Mapping[str, Any]) -> TaskRecord:
     return TaskRecord(**{**data, **many})
 
 
+def source_offsets(offset_log: str) -> tuple[str, ...]:
+    """Return the offsets that a batch of Spark's log has, one for each source.
+
+    >>> source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
+    ('{"logOffset":4}',)
+    """
+    return tuple(offset_log.splitlines()[2:])
+
+
+def write_record(record: BatchRecord) -> bytes:
+    """Write the file of a record: the record, and a checksum of it."""
+    data = record.to_json()
+    return _line(data | {"crc": zlib.crc32(_line(data))})
+
+
+def read_record(content: bytes) -> BatchRecord:
+    """Read what `write_record` wrote, or an old one without a checksum.
+
+    `ValueError` says what is wrong with it.
+    """
+    try:
+        data = json.loads(content)
+        version, crc = data["version"], data.pop("crc", None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("is empty, cut short or no record of a batch") from None
+    if version != VERSION:
+        raise ValueError(f"has version {version}, only {VERSION} can be read")
+    if crc is not None and zlib.crc32(_line(data)) != crc:
+        raise ValueError("was altered: its checksum differs")
+    try:
+        return BatchRecord.from_json(data)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("is no record of a batch that this version can read") from None
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
 class BatchLog:
     """The records of one operator, followed from one batch to the next."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
-        numbers = [int(path.stem) for path in directory.glob("[0-9]*.json")]
-        #: The record that `news` reads next.
-        self.next = min(numbers, default=0)
+        numbers = self.numbers()
+        #: The record that `news` reads next; at first, the oldest behind the last gap.
+        self.next = next((n for n in reversed(numbers) if n - 1 not in set(numbers)), 0)
+
+    def numbers(self) -> list[int]:
+        """Return the batches that have a record, in order."""
+        return sorted(int(path.stem) for path in self.directory.glob("[0-9]*.json"))
 
     def put(self, record: BatchRecord) -> BatchRecord:
-        """Write a record, unless its batch has one; return the one that counts."""
+        """Write a record, unless its batch has one; return the one that counts.
+
+        `PenstockError` if that one is about other rows.
+        """
         path = self._path(record.batch)
-        aside = write_temporary(path, json.dumps(record.to_json(), separators=(",", ":")).encode())
+        aside = write_temporary(path, write_record(record))
         try:
             is_first = link_new(aside, path)
         finally:
             aside.unlink()
+        sync_directory(self.directory)  # Spark's commit comes after it, also on the disk
         self._path(record.batch - KEPT).unlink(missing_ok=True)
         kept = record if is_first else self.get(record.batch)
         assert kept is not None
+        if not have_same_input(kept, record):
+            raise PenstockError(_mismatch(self.directory.name, kept, record))
         return kept
 
     def get(self, batch: int) -> BatchRecord | None:
         """Return the record of a batch; None if there is none."""
         try:
-            text = self._path(batch).read_text(encoding="utf-8")
+            return read_record(self._path(batch).read_bytes())
         except FileNotFoundError:
             return None
-        return BatchRecord.from_json(json.loads(text))
+        except ValueError as error:
+            hint = (
+                "restore the file from a backup; unless it is the newest of its operator it may"
+                " also be removed: only figures about that batch are lost"
+            )
+            raise InputError(str(self._path(batch)), str(error), hint) from None
 
     def last(self) -> BatchRecord | None:
         """Return the newest record; None if there is none."""
-        numbers = [int(path.stem) for path in self.directory.glob("[0-9]*.json")]
-        return self.get(max(numbers)) if numbers else None
+        numbers = self.numbers()
+        return self.get(numbers[-1]) if numbers else None
 
     def news(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""
@@ -155,3 +215,23 @@ class BatchLog:
 
     def _path(self, batch: int) -> Path:
         return self.directory / f"{batch:020d}.json"
+
+
+def have_same_input(one: BatchRecord, other: BatchRecord) -> bool:
+    """Whether two records of a batch are about the same rows, as far as both tell."""
+    mine, theirs = source_offsets(one.offset_log), source_offsets(other.offset_log)
+    are_equal = not mine or not theirs or mine == theirs
+    return are_equal and (dict(one.start), dict(one.end)) == (dict(other.start), dict(other.end))
+
+
+def _mismatch(operator: str, kept: BatchRecord, mine: BatchRecord) -> str:
+    return (
+        f"{operator}: batch {mine.batch} is planned with {_range_text(mine)}, but was committed"
+        f" with {_range_text(kept)}: Spark's checkpoint does not fit the records of batches\n"
+        "hint: stop the run and start it with --resume, which compares and repairs both"
+    )
+
+
+def _range_text(record: BatchRecord) -> str:
+    parts = [f"{name} {record.start.get(name)} to {end}" for name, end in record.end.items()]
+    return ", ".join(parts) or " ".join(source_offsets(record.offset_log)) or "no rows"

@@ -47,7 +47,8 @@ class Memory:
     @classmethod
     def load(cls, places: Places, operator: str) -> "Memory":
         """Read it; empty if nothing was written yet."""
-        data = read_json(places.native(operator)) or {}
+        hint = "if no change of its replicas was under way, remove the file"
+        data = read_json(places.native(operator), hint) or {}
         costs = [Cost(*cost) for cost in data.get("costs", ())]
         return cls(target=data.get("target"), costs=costs)
 

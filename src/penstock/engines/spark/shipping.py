@@ -11,6 +11,7 @@ from types import ModuleType
 import pyarrow as pa
 from pyspark import cloudpickle
 
+from penstock.engines.spark.plans import load_pickle
 from penstock.pipelines.operator import Operator
 from penstock.topics.files import replace
 
@@ -62,6 +63,6 @@ def unpack(path: Path) -> Cargo:
 
 @lru_cache(maxsize=64)
 def _unpack(path: Path, version: int) -> Cargo:  # noqa: ARG001  (part of the key)
-    cargo = cloudpickle.loads(path.read_bytes())
+    cargo = load_pickle(path)
     assert isinstance(cargo, Cargo)
     return cargo
