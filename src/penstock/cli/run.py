@@ -3,13 +3,11 @@
 import argparse
 import json
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.options import parse_pairs
 from penstock.cli.simulate import read_initial
-from penstock.control.rundir import default_place
 from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
 
@@ -26,6 +24,11 @@ examples:
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
                                                             executors follow the replicas
   penstock run --resume runs/images-pulsar-queueing-...     go on where it was stopped
+  penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
+
+A pipeline without @produces runs in production mode: its rows come from outside, it takes no
+--workload and runs until it is stopped, unless --minutes says for how long. penstock status RUN
+tells how it is, penstock stop RUN stops it, and the same command with --out goes on with it.
 
 If nobody says: the workload pulsar, as much of it as takes two minutes; a decision every 15 s
 and measures of the last 60 s; after a change nothing more for 15 s and nothing less for 60 s;
@@ -39,7 +42,11 @@ On a cluster executors are bought when replicas need them, and returned when few
 enough for 15 s (5 s at least when sped up); there are never more replicas than they have room for.
 
 Ctrl-C stops at the end of the batch, a second one at once; nothing is lost either way.
-exit codes: 0 done, 1 an operator failed, 2 you can mend it, 130 stopped by Ctrl-C (143: TERM).
+exit codes, also for supervisors:
+  0          done: the workload, or the minutes, are over
+  1          an operator or Spark failed: start it again with the same command
+  2          you can mend it: starting it again will not help
+  130, 143   stopped by Ctrl-C, or by TERM and penstock stop
 """
 
 
@@ -69,7 +76,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what can be asked of a run, besides what runs and where it is kept."""
     add = parser.add_argument
     add("--workload", metavar="NAME", help="see penstock workload")
-    add("--minutes", type=int, metavar="N", help="length of the workload (what takes 2 minutes)")
+    add(
+        "--minutes",
+        type=int,
+        metavar="N",
+        help="length of the workload, or of the run (what takes 2 minutes)",
+    )
     add(
         "--speed-up",
         type=float,
@@ -112,27 +124,38 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, keep the run, show it."""
     # loaded where it is needed: other commands shall not wait for Spark
-    from penstock.cli.running import compare, run_one  # noqa: PLC0415
+    from penstock.cli.running import (  # noqa: PLC0415
+        compare,
+        default_directory,
+        prepare_policies,
+        run_one,
+    )
+    from penstock.lab.preparing import prepare  # noqa: PLC0415
     from penstock.lab.spark_spec import read_spec  # noqa: PLC0415
 
     if args.resume is not None:
         _refuse_others(args)
         directory = Path(args.resume)
-        result, code = run_one(read_spec(directory), directory, plain=args.plain)
+        result, code = run_one(prepare(read_spec(directory)), directory, plain=args.plain)
         return _shown({"": result}, directory, args, code)
     if args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
     spec = spec_of(args)
     if args.compare is None:
-        directory = Path(args.out) if args.out else _place(spec, spec.policy)
-        result, code = run_one(spec, directory, plain=args.plain)
+        prepared = prepare(spec)
+        directory = Path(args.out) if args.out else default_directory(prepared, spec.policy)
+        result, code = run_one(prepared, directory, plain=args.plain)
         return _shown({"": result}, directory, args, code)
     if args.param:
         hint = "compare policies as they are, or run them one by one with --policy"
         raise InputError("--param", "parameters belong to one policy, but --compare has many", hint)
     names = [name.strip() for name in args.compare.split(",") if name.strip()]
-    directory = Path(args.out) if args.out else _place(spec, "compare")
-    results, code = compare(spec, names, directory, plain=args.plain)
+    runs = prepare_policies(spec, names)
+    first = next(iter(runs.values()), None)
+    if first is None:
+        raise InputError("--compare", "names no policy", "such as --compare ds2,psps")
+    directory = Path(args.out) if args.out else default_directory(first, "compare")
+    results, code = compare(runs, directory, plain=args.plain)
     return _shown(results, directory, args, code)
 
 
@@ -168,13 +191,6 @@ def _refuse_others(args: argparse.Namespace) -> None:
     if given or args.master or args.executors:
         hint = "give --resume DIR alone, or begin another run"
         raise InputError("--resume", "goes on with what its run.toml says", hint)
-
-
-def _place(spec: "SparkSpec", policy: str) -> Path:
-    from penstock.lab.preparing import WORKLOAD  # noqa: PLC0415
-
-    now = time.strftime("%Y%m%d-%H%M%S")
-    return default_place((spec.pipeline, spec.workload or WORKLOAD, policy), now, Path("runs"))
 
 
 def _shown(

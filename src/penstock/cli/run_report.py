@@ -15,6 +15,8 @@ from penstock.core.numbers import pretty, table_number
 
 Result = Mapping[str, Any]
 _WIDTH = 40
+#: Last topics that are named at most.
+_TOPICS = 3
 
 
 def report(result: Result, directory: Path) -> list[str]:
@@ -157,6 +159,12 @@ def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
         yield (
             f"A record waits for {pretty(service_s)} s on average where it is served, as for the"
             " answer of a server; the work itself is real, and short."
+        )
+    if directory is not None and result["records"]["topics"]:
+        yield ""
+        yield from (
+            f"penstock topics tail {directory / 'topics' / topic} shows what came out"
+            for topic in list(result["records"]["topics"])[:_TOPICS]
         )
     if directory is not None and result["ended"] in ("stopped", "cut"):
         yield ""

@@ -1,9 +1,11 @@
 """What `penstock run` does: one run or several, shown while they last, and stopped by Ctrl-C."""
 
+import math
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +14,12 @@ from typing import Any
 
 from penstock.cli.live import Live
 from penstock.cli.screen import STOPPING, Screen, restore
+from penstock.cli.statement import start_statement
 from penstock.control.journal import read_journal
-from penstock.control.rundir import JOURNAL, RESULT
+from penstock.control.rundir import JOURNAL, RESULT, default_place
 from penstock.engines.spark.places import read_json
-from penstock.lab.preparing import WORKLOAD, Prepared, prepare
+from penstock.errors import InputError
+from penstock.lab.preparing import Prepared, prepare
 from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.watching import Stop
 
@@ -24,11 +28,18 @@ PICTURE = "run.svg"
 _CODES = {"finished": 0, "cut": 0, "failed": 1}
 
 
+def default_directory(prepared: Prepared, policy: str) -> Path:
+    """Return where a run is kept if nobody says: named after what runs, and after its workload."""
+    load = (prepared.workload,) if prepared.workload else ()
+    now = time.strftime("%Y%m%d-%H%M%S")
+    return default_place((prepared.spec.pipeline, *load, policy), now, Path("runs"))
+
+
 def run_one(
-    spec: SparkSpec, directory: Path, *, plain: bool = False, which: str = ""
+    prepared: Prepared, directory: Path, *, plain: bool = False, which: str = ""
 ) -> tuple[dict[str, Any], int]:
-    """Run a spec, or show that it has run; return its figures and the exit code."""
-    prepared = prepare(spec)
+    """Run what is prepared, or show that it has run; return its figures and the exit code."""
+    spec = prepared.spec
     # not before everything is checked: it takes a second to load
     from penstock.lab.running import run_on_spark  # noqa: PLC0415
 
@@ -37,6 +48,7 @@ def run_one(
     if kept is not None and kept.get("ended") == "finished" and kept["spec"] == spec.to_json():
         print(f"{directory} has finished already", file=sys.stderr)
         return kept, 0
+    print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
     stop = Stop()
     live = Live(which + title(prepared), prepared.objective_s)
     with Screen(live, stop, plain=plain) as screen, stopping(stop, screen) as caught:
@@ -57,16 +69,22 @@ def _draw(directory: Path, name: str) -> None:
         draw_run(journal, directory / PICTURE, name)
 
 
+def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, Prepared]:
+    """Prepare a run for each policy: a mistake in the last is found before the first begins."""
+    runs = {name: prepare(replace(spec, policy=name)) for name in policies}
+    if any(not math.isfinite(prepared.duration_s) for prepared in runs.values()):
+        problem = f"{spec.pipeline} produces no rows, so the first run would never end"
+        raise InputError("--compare", problem, "bound each run with --minutes N")
+    return runs
+
+
 def compare(
-    spec: SparkSpec, policies: Sequence[str], directory: Path, *, plain: bool = False
+    runs: Mapping[str, Prepared], directory: Path, *, plain: bool = False
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """Run the same arrivals under one policy after the other."""
-    specs = {name: replace(spec, policy=name) for name in policies}
-    for one in specs.values():
-        prepare(one)  # a mistake in the last of them is found before the first begins
     results, code = {}, 0
-    for number, (name, one) in enumerate(specs.items(), start=1):
-        which = f"{number} of {len(specs)}: "
+    for number, (name, one) in enumerate(runs.items(), start=1):
+        which = f"{number} of {len(runs)}: "
         results[name], ended = run_one(one, directory / name, plain=plain, which=which)
         code = max(code, ended)
         if code > 128:
@@ -77,7 +95,7 @@ def compare(
 def title(prepared: Prepared) -> str:
     """Say in a few words what runs."""
     spec = prepared.spec
-    load = f" under {spec.workload or WORKLOAD}" if prepared.load is not None else ""
+    load = f" under {prepared.workload}" if prepared.workload else ""
     faster = f" x {spec.speed_up:g}" if spec.speed_up != 1 else ""
     dry = ", dry run" if spec.dry_run else ""
     return f"{prepared.pipeline.name}{load}{faster}, {prepared.policy.name}{dry}"

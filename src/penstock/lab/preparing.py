@@ -69,6 +69,11 @@ class Prepared:
     master: Master | None = None
     executors: Rules | None = None
 
+    @property
+    def workload(self) -> str:
+        """The workload that producers follow; empty in production mode, where there are none."""
+        return (self.spec.workload or WORKLOAD) if self.load is not None else ""
+
     def decider(self) -> Decider:
         """Return a decider that remembers nothing, and waits for no policy beyond its tick."""
         return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
@@ -131,9 +136,7 @@ def prepare(spec: SparkSpec) -> Prepared:
 
 def _load(spec: SparkSpec, pipeline: Pipeline) -> Workload | None:
     if not pipeline.feeds:
-        if spec.workload is not None:
-            hint = "let a function make rows with @pipeline.produces, or leave --workload out"
-            raise InputError("--workload", f"{pipeline.name} has no topic to fill", hint)
+        _refuse_workload(spec, pipeline)
         return None
     name = spec.workload or WORKLOAD
     own = natural_minutes(parse(name))
@@ -143,6 +146,19 @@ def _load(spec: SparkSpec, pipeline: Pipeline) -> Workload | None:
         return load.sped_up(spec.speed_up) * spec.rate_scale
     except InputError as wrong:
         raise InputError("--rate-scale", wrong.problem) from None
+
+
+def _refuse_workload(spec: SparkSpec, pipeline: Pipeline) -> None:
+    """In production mode rows come from outside, as many as there are."""
+    given = {
+        "--workload": spec.workload is not None,
+        "--workload-param": bool(spec.workload_params),
+        "--rate-scale": spec.rate_scale != 1,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            hint = f"let a function make rows with @pipeline.produces, or leave {option} out"
+            raise InputError(option, f"{pipeline.name} has no topic to fill", hint)
 
 
 def _duration_s(spec: SparkSpec, load: Workload | None) -> float:
