@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -85,3 +86,51 @@ def _holder(content: bytes) -> str:
     except PermissionError:
         pass
     return f"process {int(number)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock."""
+
+    #: The process that took it; None if the file does not say.
+    pid: int | None
+    #: Whether that process still has the lock file open; otherwise a child of it holds the lock.
+    is_alive: bool
+
+
+def find_holder(path: Path) -> Holder | None:
+    """Return who holds a lock, None if nobody does; the file is not changed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        # whoever takes it in this very moment tries again
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        number = os.pread(descriptor, 32, 0).strip()
+        pid = int(number) if number.isdigit() else None
+        return Holder(pid, pid is not None and _has_open(pid, os.fstat(descriptor)))
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _has_open(pid: int, file: os.stat_result) -> bool:
+    """Whether a process has a file open; where the system does not tell, whether it lives."""
+    descriptors = Path(f"/proc/{pid}/fd")
+    if not Path("/proc/self/fd").is_dir():
+        return not _holder(str(pid).encode()).startswith("a process that")
+    try:
+        return any(_is_same(path, file) for path in descriptors.iterdir())
+    except PermissionError:  # of another user
+        return True
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _is_same(path: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(path.stat(), file)
+    except OSError:  # closed meanwhile
+        return False
