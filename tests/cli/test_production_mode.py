@@ -100,3 +100,14 @@ def test_the_statement_of_a_workload_names_it_and_fits_80_columns() -> None:
     assert "of a workload" in lines[0]
     assert "(pulsar)" in lines[1]
     assert max(map(len, lines)) <= 80
+
+
+def test_the_guide_is_true(tmp_path: Path) -> None:
+    """Its pipeline passes every check, and `penstock run` states what the guide shows."""
+    guide = (Path(__file__).parents[2] / "docs" / "production.md").read_text()
+    code, shown = (
+        guide.split(f"```{kind}\n")[1].split("```")[0].strip() for kind in ("python", "console")
+    )
+    path = tmp_path / "orders.py"
+    path.write_text(code)
+    assert shown.splitlines()[1:] == start_statement(ready(str(path)), Path("runs/shop"))

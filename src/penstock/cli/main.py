@@ -18,6 +18,8 @@ examples:
   penstock simulate --policy ds2 --out runs/wave    what happens if DS2 drives a pipeline?
   penstock explain runs/wave                        why did it change, and why not?
   penstock replay runs/wave --policy dhalion        what would Dhalion have answered there?
+  penstock status runs/images                       how is it? the exit code tells
+  penstock stop runs/images                         stop it gently
   penstock topics ls runs/images                    what waits in a run's topics?
   penstock lab run experiments/policies-on-cosine.toml    many runs; then lab compare
   penstock reproduce thesis --seeds 5               what do papers claim, and what comes out?

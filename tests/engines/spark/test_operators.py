@@ -1,9 +1,12 @@
 """Every kind of operator on real Spark, compared with what plain Python makes of the same rows."""
 
 import re
+import socket
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -238,16 +241,42 @@ def test_back_pressure_holds_the_operator_in_front(started: Started, places: Pla
     assert 200 < most < 10_000
 
 
+@contextmanager
+def served_lines(lines: list[str]) -> Iterator[int]:
+    """A server on a free port that sends lines to the first who comes, and keeps the line open."""
+    stop = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                client.sendall("".join(f"{line}\n" for line in lines).encode())
+                stop.wait()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield int(server.getsockname()[1])
+        stop.set()
+
+
 def test_streams_come_in_and_go_out(
     started: Started, places: Places, tmp_path: Path, spark: SparkSession
 ) -> None:
+    """A clock and a socket; what the clock brings has its event time, and is load for policies."""
+    lines = [f"line {number}" for number in range(100)]
     pipeline = Pipeline("open")
-    pipeline.topic("ticks", "value long")
+    pipeline.topic("ticks", "timestamp timestamp, value long", keep="1 day")
+    pipeline.topic("lines", "value string")
     pipeline.topic("doubled", "value long", keep="1 day")
 
-    @pipeline.ingest(writes="ticks")
+    @pipeline.ingest(writes="ticks", time="timestamp")
     def clock(session: SparkSession) -> DataFrame:
-        return session.readStream.format("rate").option("rowsPerSecond", 50).load().select("value")
+        return session.readStream.format("rate").option("rowsPerSecond", 50).load()
+
+    @pipeline.ingest(writes="lines")
+    def listen(session: SparkSession) -> DataFrame:
+        reader = session.readStream.format("socket").option("host", "127.0.0.1")
+        return reader.option("port", port).load()
 
     @pipeline.batches(reads="ticks", writes="doubled")
     def double(batch: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -258,9 +287,17 @@ def test_streams_come_in_and_go_out(
         files = df.select("value").writeStream.format("parquet")
         return files.option("path", str(tmp_path / "files"))
 
-    engine = started.engine(pipeline, places=places)
-    until(engine, lambda: positions(places.topic("doubled")).get("store", 0) > 20)
-    engine.stop()
+    with served_lines(lines) as port:
+        engine = started.engine(pipeline, places=places)
+        until(engine, lambda: positions(places.topic("doubled")).get("store", 0) > 20)
+        until(engine, lambda: len(rows(places, "lines", "value")) == len(lines))
+        until(engine, lambda: bool(engine.status().ingests["clock"].rows))
+        snapshot = engine.observe()
+        engine.stop()
+    assert snapshot.topology.sources == ("double",)
+    assert snapshot.offered["double"] > 0
+    assert rows(places, "lines", "value") == lines
+    assert rows(places, "ticks", "_event") == rows(places, "ticks", "timestamp")
     written = [row.value for row in spark.read.parquet(str(tmp_path / "files")).collect()]
     doubled = rows(places, "doubled", "value")
     assert sorted(doubled) == [2 * n for n in range(len(doubled))]
