@@ -16,8 +16,9 @@ from tests.fakes import FakeEngine
 from penstock.engines.spark.places import Places
 from penstock.errors import InputError, LockedError, PenstockError
 from penstock.lab import holding, running
+from penstock.lab.evolution import check_description
 from penstock.lab.feeding import Feeding
-from penstock.lab.holding import check_description, forget_run, held, own_signals
+from penstock.lab.holding import forget_run, held, own_signals
 from penstock.lab.preparing import prepare
 from penstock.lab.spark_spec import SparkSpec
 from penstock.lab.watching import DRAIN_S, QUIET_S, Ending, Stop, Watched

@@ -11,7 +11,8 @@ import pytest
 from tests.pipelines.making import COLUMNS, orders, same, shop
 
 from penstock.errors import InputError
-from penstock.pipelines.description import changes, describe, digest
+from penstock.pipelines.changes import find_changes
+from penstock.pipelines.description import describe, digest
 from penstock.pipelines.pipeline import Pipeline
 
 
@@ -60,6 +61,7 @@ def test_a_description_is_json_and_says_everything() -> None:
         "resource": "load_model",
         "chunk_rows": 5,
         "on_error": "stop",
+        "time": None,
     }
 
 
@@ -71,7 +73,7 @@ def test_columns_that_show_at_the_start_are_null() -> None:
 
 
 def test_nothing_changed() -> None:
-    assert changes(describe(shop()), describe(shop())) == []
+    assert find_changes(describe(shop()), describe(shop())) == []
 
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -88,7 +90,6 @@ Edit = Callable[[dict[str, Any]], Any]
         (lambda d: d["topics"].update(more=d["topics"]["ids"]), "topic 'more' is new"),
         (lambda d: d["topics"].pop("ids"), "topic 'ids' was removed"),
         (lambda d: d["operators"].update(more=d["operators"]["ids"]), "operator 'more' is new"),
-        (lambda d: d["operators"].pop("ids"), "operator 'ids' was removed"),
         (lambda d: d["produces"]["orders"].update(code="x"), "'orders': its function changed"),
         (lambda d: d["produces"]["orders"].update(arrivals="bursty"), "arrivals is 'bursty'"),
         (lambda d: d["produces"]["orders"].update(share=0.5), "share is 0.5, was 1.0"),
@@ -98,7 +99,7 @@ Edit = Callable[[dict[str, Any]], Any]
 )
 def test_what_a_run_can_go_on_with(edit: Edit, what: str) -> None:
     (change,) = changed(edit)
-    assert change.compatible and what in change.what
+    assert change.is_compatible and what in change.what
 
 
 @pytest.mark.parametrize(
@@ -106,6 +107,7 @@ def test_what_a_run_can_go_on_with(edit: Edit, what: str) -> None:
     [
         (lambda d: d.update(name="other"), "called 'other', not 'orders'"),
         (lambda d: d["topics"]["ids"].update(schema="id int"), "columns (id int), not (id long)"),
+        (lambda d: d["operators"].pop("ids"), "operator 'ids' was removed"),
         (lambda d: d["operators"]["ids"].update(kind="frame"), "kind is 'frame', was 'batch'"),
         (lambda d: d["operators"]["ids"].update(reads=["orders"]), "was ['large']"),
         (lambda d: d["operators"]["ids"].update(writes="more"), "writes is 'more', was 'ids'"),
@@ -113,14 +115,14 @@ def test_what_a_run_can_go_on_with(edit: Edit, what: str) -> None:
 )
 def test_what_a_run_cannot_go_on_with(edit: Edit, what: str) -> None:
     (change,) = changed(edit)
-    assert not change.compatible and what in change.what and change.hint
+    assert not change.is_compatible and what in change.what and change.hint
 
 
 def changed(edit: Edit) -> list[Any]:
     old = describe(shop())
     new = deepcopy(old)
     edit(new)
-    return changes(old, new)
+    return find_changes(old, new)
 
 
 def test_columns_that_are_not_known_yet_are_no_change() -> None:
@@ -132,12 +134,12 @@ def test_what_does_not_fit_comes_first() -> None:
         description["objective_s"] = 1
         description["operators"]["ids"]["writes"] = "more"
 
-    assert [change.compatible for change in changed(edit)] == [False, True]
+    assert [change.is_compatible for change in changed(edit)] == [False, True]
 
 
 def test_a_newer_version_is_refused() -> None:
     with pytest.raises(InputError, match="cannot read version 2, only 1"):
-        changes(describe(shop()), {"version": 2})
+        find_changes(describe(shop()), {"version": 2})
 
 
 def function_of(text: str) -> Any:

@@ -98,7 +98,7 @@ def test_other_changes_are_refused(tmp_path: Path, new: str, problem: str) -> No
 
 def test_nobody_adds_a_column_by_accident(tmp_path: Path) -> None:
     Topic.create(tmp_path / "images", SCHEMA)
-    with pytest.raises(InputError, match="column 'price' .* is missing"):
+    with pytest.raises(InputError, match=r"column 'price' .* is missing"):
         Topic.create(tmp_path / "images", WIDER)
 
 
@@ -115,7 +115,7 @@ def test_check_tells_an_older_segment_from_a_damaged_one(tmp_path: Path) -> None
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "added": []}))
     assert [damage.problem for damage in check(topic)] == ["column 'price' (double) is missing"] * 2
-    with pytest.raises(DamagedError, match="column 'price' .* is missing"):
+    with pytest.raises(DamagedError, match=r"column 'price' .* is missing"):
         list(Topic.open(topic.directory).read(0, 1))
 
 

@@ -69,6 +69,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
     place.add_argument("--resume", metavar="DIR", help="go on with the run in this directory")
+    about = "go on without this operator, which the pipeline no longer has"
+    add("--allow-removal", action="append", default=[], metavar="NAME", help=about)
     parser.set_defaults(run=run)
 
 
@@ -136,7 +138,9 @@ def run(args: argparse.Namespace) -> int:
     if args.resume is not None:
         _refuse_others(args)
         directory = Path(args.resume)
-        result, code = run_one(prepare(read_spec(directory)), directory, plain=args.plain)
+        prepared = prepare(read_spec(directory))
+        allowed = args.allow_removal
+        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
         return _shown({"": result}, directory, args, code)
     if args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
@@ -144,7 +148,8 @@ def run(args: argparse.Namespace) -> int:
     if args.compare is None:
         prepared = prepare(spec)
         directory = Path(args.out) if args.out else default_directory(prepared, spec.policy)
-        result, code = run_one(prepared, directory, plain=args.plain)
+        allowed = args.allow_removal
+        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
         return _shown({"": result}, directory, args, code)
     if args.param:
         hint = "compare policies as they are, or run them one by one with --policy"

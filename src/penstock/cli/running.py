@@ -36,7 +36,12 @@ def default_directory(prepared: Prepared, policy: str) -> Path:
 
 
 def run_one(
-    prepared: Prepared, directory: Path, *, plain: bool = False, which: str = ""
+    prepared: Prepared,
+    directory: Path,
+    *,
+    plain: bool = False,
+    which: str = "",
+    allow_removal: Sequence[str] = (),
 ) -> tuple[dict[str, Any], int]:
     """Run what is prepared, or show that it has run; return its figures and the exit code."""
     spec = prepared.spec
@@ -52,7 +57,7 @@ def run_one(
     stop = Stop()
     live = Live(which + title(prepared), prepared.objective_s)
     with Screen(live, stop, plain=plain) as screen, stopping(stop, screen) as caught:
-        result = run_on_spark(prepared, directory, screen, stop)
+        result = run_on_spark(prepared, directory, screen, stop, allow_removal)
     _draw(directory, title(prepared))
     for name, text in result["failed"].items():
         print(f"error: {name} failed\n{text}", file=sys.stderr)

@@ -5,7 +5,7 @@ the decisions that the replayed policy and its guards find carried out in their 
 answers itself changes nothing. The policy that ran therefore gives its own answers again.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -38,9 +38,18 @@ def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[Answer]:
         _remember(tick, decider)
 
 
-def recall(ticks: Iterable[Tick], decider: Decider) -> None:
-    """Let a decider remember the earlier part of a run that goes on; nobody is asked again."""
+def recall(
+    ticks: Iterable[Tick], decider: Decider, operators: Collection[str] | None = None
+) -> None:
+    """Let a decider remember the earlier part of a run that goes on; nobody is asked again.
+
+    With `operators`, ticks of a pipeline with other operators are left out: policies look each
+    operator up in all snapshots that they remember.
+    """
     for tick in ticks:
+        snapshot = tick.snapshot
+        if operators is not None and snapshot and set(snapshot.operators) != set(operators):
+            continue
         if tick.snapshot is not None and tick.decision is not None:
             decider.recall(tick.snapshot, tick.decision)
         _remember(tick, decider)

@@ -1,7 +1,8 @@
 """A tick as one JSON object, and back. What is empty is left out."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from penstock.control.loop import Tick
 from penstock.core.decision import Decision
@@ -9,6 +10,8 @@ from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.reading import parse_snapshot, snapshot_to_json
 from penstock.engines.port import Batch, Event, IngestStatus, Status
+
+_Value = TypeVar("_Value")
 
 
 def tick_to_json(tick: Tick) -> dict[str, Any]:
@@ -106,6 +109,24 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
 def operators_of(ticks: Iterable[Tick]) -> list[str]:
     """Name every operator that a run ever had; a resumed run may have others than before."""
     return list(dict.fromkeys(name for tick in ticks for name in tick.status.running))
+
+
+def rename_operators(tick: Tick, names: Mapping[str, str]) -> Tick:
+    """Return what a tick says about replicas under the present names of its operators."""
+    status = tick.status
+    renamed = replace(
+        status,
+        requested=_renamed(status.requested, names),
+        running=_renamed(status.running, names),
+        replica_s=_renamed(status.replica_s, names),
+    )
+    return replace(tick, status=renamed)
+
+
+def _renamed(
+    by_operator: Mapping[str, _Value], names: Mapping[str, str]
+) -> FrozenDict[str, _Value]:
+    return FrozenDict({names.get(name, name): value for name, value in by_operator.items()})
 
 
 def _whole_plan(decision: Decision | None, applied: bool) -> Mapping[str, int]:

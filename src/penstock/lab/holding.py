@@ -1,4 +1,4 @@
-"""A run directory in the hands of one process: its lock, its pipeline, its signals."""
+"""A run directory in the hands of one process: its lock, its signals."""
 
 import logging
 import shutil
@@ -13,13 +13,10 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from penstock.control.rundir import ASKED, LOCK
-from penstock.engines.spark.places import has_data, read_json, write_json
+from penstock.engines.spark.places import has_data
 from penstock.errors import InputError, LockedError, PenstockError
-from penstock.pipelines.description import changes, describe
-from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.lock import Lock
 
-DESCRIPTION = "pipeline.json"
 #: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
 #: may have been killed a moment ago, too.
 PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
@@ -55,23 +52,6 @@ def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
                 say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
                 told = True
             time.sleep(0.1)
-
-
-def check_description(pipeline: Pipeline, directory: Path) -> list[str]:
-    """Keep what the pipeline looks like, or see whether a run can go on with what it is now.
-
-    Returns what changed since; `InputError` lists what does not fit the records that are there.
-    """
-    path, new = directory / DESCRIPTION, describe(pipeline)
-    old = read_json(path, "remove it to go on without comparing the pipeline with what it was")
-    found = changes(old, new) if old is not None else []
-    if wrong := [change for change in found if not change.compatible]:
-        listed = "\n".join(f"  {change.what}\n    {change.hint}" for change in wrong)
-        problem = f"the run in this directory cannot go on with it:\n{listed}"
-        hint = "go on with the pipeline as it was, or begin another run with --out DIR"
-        raise InputError("pipeline", problem, hint, str(directory))
-    write_json(path, new)
-    return [f"changed since the run began: {change.what}" for change in found]
 
 
 def forget_run(directory: Path) -> bool:

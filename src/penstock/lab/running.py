@@ -4,7 +4,7 @@ The same directory given again goes on where it was: nothing that was written is
 nothing comes twice, whatever was killed when.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.replay import recall
 from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
 from penstock.control.scores import rescales_possible
+from penstock.control.ticks import rename_operators
 from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.cluster import Cluster
@@ -32,9 +33,9 @@ from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm
 from penstock.errors import InputError
 from penstock.lab.counting import count_records, first_topics
+from penstock.lab.evolution import check_description, earlier_names
 from penstock.lab.feeding import Feeding
 from penstock.lab.holding import (
-    check_description,
     forget_run,
     held,
     hush_logging,
@@ -52,17 +53,27 @@ from penstock.topics.lock import Lock
 MOST_WARM = 32
 
 
-def run_on_spark(prepared: Prepared, directory: Path, watch: Watch, stop: Stop) -> dict[str, Any]:
+def run_on_spark(
+    prepared: Prepared,
+    directory: Path,
+    watch: Watch,
+    stop: Stop,
+    allow_removal: Collection[str] = (),
+) -> dict[str, Any]:
     """Run it to its end, or go on with what the directory holds; return its figures.
 
-    To be called in the main thread; a signal handler may ask it to stop.
+    To be called in the main thread; a signal handler may ask it to stop. Operators that were
+    removed from the pipeline of a run must be named in `allow_removal`.
     """
     with held(directory, watch.say) as lock:
         is_new = not (directory / ASKED).is_file()
+        if not is_new:  # before anything of the run is touched
+            for note in check_description(prepared.pipeline, directory, allow_removal):
+                watch.say(note)
         try:
             with open_run(directory, prepared.spec.to_json(), prepared.header()) as journal:
-                for note in check_description(prepared.pipeline, directory):
-                    watch.say(note)
+                if is_new:
+                    check_description(prepared.pipeline, directory)
                 with spark_may_go(directory):
                     result = _Run(prepared, directory, watch, stop, journal).carry_out(lock)
         except InputError:
@@ -93,11 +104,14 @@ class _Run:
         """Remember the earlier part of a run that goes on."""
         if not self._journal.start_s:
             return
-        ticks = list(read_ticks(path))
-        recall(ticks, self._decider)
-        for tick in ticks:
+        operators = self._prepared.pipeline.operators
+        scaled = [name for name, operator in operators.items() if operator.scales]
+        for tick in read_ticks(path):
+            recall([tick], self._decider, scaled)
             self._outcome.add(tick)
-        self._before = ticks[-1] if ticks else None
+            self._before = tick
+        if self._before is not None:
+            self._before = rename_operators(self._before, earlier_names(path.parent))
 
     def carry_out(self, lock: Lock) -> dict[str, Any]:
         pipeline, say = self._prepared.pipeline, self._watch.say
@@ -158,8 +172,15 @@ class _Run:
 
     @property
     def _initial(self) -> Mapping[str, int]:
-        """Replicas at the start; a run that goes on has those that it had."""
-        return self._before.status.requested if self._before else self._prepared.initial
+        """Replicas at the start; a run that goes on has those that it had, if it still may."""
+        if self._before is None:
+            return self._prepared.initial
+        operators = self._prepared.pipeline.operators
+        return {
+            name: operators[name].options.within_bounds(replicas)
+            for name, replicas in self._before.status.requested.items()
+            if name in operators
+        }
 
     def _feeding(self) -> Feeding | None:
         prepared = self._prepared
@@ -253,8 +274,9 @@ def _going_on(tick: Tick, before: Tick | None) -> Tick:
     """Add what the run had spent before it was resumed, which the new engine cannot know."""
     if before is None:
         return tick
-    spent = before.status.replica_s
-    replica_s = {name: s + spent.get(name, 0.0) for name, s in tick.status.replica_s.items()}
+    replica_s = dict(before.status.replica_s)  # of operators that are gone, too
+    for name, spent_s in tick.status.replica_s.items():
+        replica_s[name] = spent_s + replica_s.get(name, 0.0)
     executor_s = tick.status.executor_s
     if executor_s is not None:
         executor_s = round(executor_s + (before.status.executor_s or 0.0), 3)

@@ -14,6 +14,7 @@ from penstock.pipelines.checking_schemas import check_schemas, how_to_declare
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.places import place_of
+from penstock.pipelines.renames import check_declared
 from penstock.topics.schema import EVENT
 from penstock.workloads.pattern import ArrivalName
 
@@ -74,6 +75,7 @@ def check(pipeline: "Pipeline") -> Topology:
     topics = pipeline.topics
     _check_reads(operators, topics)
     _check_filled(pipeline, fillers)
+    check_declared(pipeline)
     topology = _topology(operators)
     for operator in operators:
         check_schemas(operator, topics)

@@ -29,6 +29,8 @@ class DeclaredTopic:
     external: bool = False
     #: How its rows are ordered for an operator with keyed state that reads them.
     partition: Partition | None = None
+    #: The name that it had at an earlier start of a run, if that was another.
+    was: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

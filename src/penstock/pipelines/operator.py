@@ -44,6 +44,10 @@ class Options:
     #: Of an ingest: the column with the event time of a row; None: the time of its arrival.
     time: str | None = None
 
+    def within_bounds(self, replicas: int) -> int:
+        """Return the nearest number of replicas that is allowed."""
+        return min(max(replicas, self.min_replicas), self.max_replicas)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
@@ -57,6 +61,8 @@ class Operator:
     options: Options = Options()
     #: How the state of a sliced operator is cut; None for all others.
     slicing: Slicing | None = None
+    #: The name that it had at an earlier start of a run, if that was another.
+    was: str | None = None
     #: The declared topics of its pipeline, which may still grow while a file is read.
     topics: Mapping[str, DeclaredTopic] = field(default_factory=dict, repr=False, compare=False)
 

@@ -45,7 +45,8 @@ class Pipeline:
     """A directed acyclic graph of operators joined by topics, declared piece by piece.
 
     Operators are named after their functions. Nothing starts while one is declared, and the
-    order of declarations does not matter: `check` looks at the whole.
+    order of declarations does not matter: `check` looks at the whole. An operator that had
+    another name before says so with `was`: a run that is resumed keeps its state.
     """
 
     def __init__(self, name: str, objective_s: float | None = None, summary: str = "") -> None:
@@ -58,12 +59,21 @@ class Pipeline:
         self.feeds: dict[str, Feed] = {}
         self.operators: dict[str, Operator] = {}
 
-    def topic(self, name: str, schema: str, keep: str = "read", *, external: bool = False) -> None:
+    def topic(
+        self,
+        name: str,
+        schema: str,
+        keep: str = "read",
+        *,
+        external: bool = False,
+        was: str | None = None,
+    ) -> None:
         """Declare a topic with its columns, such as "id long, taken timestamp, png binary".
 
         `keep` tells how long records stay: "read" until all operators have read them, or a
         time or a size, such as "10 minutes" and "2 GB". `external=True` says that another
-        process fills it, such as `penstock produce`.
+        process fills it, such as `penstock produce`. `was` is the name that it had before:
+        a run that is resumed keeps its rows.
         """
         checking.check_name("topic", name)
         if name in self.declared:
@@ -73,7 +83,9 @@ class Pipeline:
             parse_retention(keep)
         except InputError as wrong:
             raise wrong.under(f"topics.{name}") from None
-        self.declared[name] = DeclaredTopic(name=name, schema=columns, keep=keep, external=external)
+        self.declared[name] = DeclaredTopic(
+            name=name, schema=columns, keep=keep, external=external, was=was
+        )
 
     def produces(
         self, topic: str, arrivals: ArrivalName = "poisson", *, share: float = 1.0
@@ -106,6 +118,7 @@ class Pipeline:
         queue_size: int | None = None,
         dropped_to: str | None = None,
         queue_limit: int | None = None,
+        was: str | None = None,
     ) -> Decorator:
         """Add a function over Spark frames: fn(df) -> df.
 
@@ -122,7 +135,7 @@ class Pipeline:
             dropped_to=dropped_to,
             queue_limit=queue_limit,
         )
-        return self._adding("frame", reads, writes, options)
+        return self._adding("frame", reads, writes, options, was)
 
     def batches(
         self,
@@ -140,6 +153,7 @@ class Pipeline:
         resource: Callable[[], Any] | None = None,
         chunk_rows: int | None = None,
         on_error: OnError = "stop",
+        was: str | None = None,
     ) -> Decorator:
         """Add a function over Arrow batches: fn(batch) -> batch, or fn(batch, resource).
 
@@ -161,7 +175,7 @@ class Pipeline:
             chunk_rows=chunk_rows,
             on_error=on_error,
         )
-        return self._adding("batch", reads, writes, options)
+        return self._adding("batch", reads, writes, options, was)
 
     def sliced(
         self,
@@ -182,6 +196,7 @@ class Pipeline:
         max_replicas: int = 8,
         replicas: int = 1,
         queue_limit: int | None = None,
+        was: str | None = None,
     ) -> Decorator:
         """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
 
@@ -218,7 +233,7 @@ class Pipeline:
                     )
             except InputError as wrong:
                 raise wrong.under(own).at(place_of(function)) from None
-            return self._register("sliced", own, function, inputs, writes, options, slicing)
+            return self._register("sliced", own, function, inputs, writes, options, was, slicing)
 
         return decorate
 
@@ -231,6 +246,7 @@ class Pipeline:
         max_replicas: int = 8,
         replicas: int = 1,
         queue_limit: int | None = None,
+        was: str | None = None,
     ) -> Decorator:
         """Add a function over Spark frames with state of Spark's own: fn(df) -> df.
 
@@ -246,7 +262,7 @@ class Pipeline:
             replicas=replicas,
             queue_limit=queue_limit,
         )
-        return self._adding("native", reads, writes, options)
+        return self._adding("native", reads, writes, options, was)
 
     def _slicing(
         self,
@@ -271,14 +287,14 @@ class Pipeline:
             self.declared[writes] = DeclaredTopic(name=writes, schema=schema)
         return ready.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s, late_to=late_to)
 
-    def ingest(self, writes: str, *, time: str | None = None) -> Decorator:
+    def ingest(self, writes: str, *, time: str | None = None, was: str | None = None) -> Decorator:
         """Add a function that reads from outside: fn(spark) -> streaming frame.
 
         `time` names a timestamp column: its value is the event time of a row (`_event`), which
         windows and watermarks go by. A row with a null there, and every row without `time`, has
         the time of its arrival. Latency is counted from the arrival in any case.
         """
-        return self._adding("ingest", (), writes, Options(max_replicas=1, time=time))
+        return self._adding("ingest", (), writes, Options(max_replicas=1, time=time), was)
 
     def egress(
         self,
@@ -287,10 +303,11 @@ class Pipeline:
         min_replicas: int = 1,
         max_replicas: int = 8,
         replicas: int = 1,
+        was: str | None = None,
     ) -> Decorator:
         """Add a function that writes outside: fn(df) -> df.writeStream with format and options."""
         options = Options(min_replicas=min_replicas, max_replicas=max_replicas, replicas=replicas)
-        return self._adding("egress", reads, None, options)
+        return self._adding("egress", reads, None, options, was)
 
     @property
     def topics(self) -> dict[str, DeclaredTopic]:
@@ -321,13 +338,18 @@ class Pipeline:
         return self.check().restrict({name for name, op in self.operators.items() if op.scales})
 
     def _adding(
-        self, kind: Kind, reads: str | Sequence[str], writes: str | None, options: Options
+        self,
+        kind: Kind,
+        reads: str | Sequence[str],
+        writes: str | None,
+        options: Options,
+        was: str | None,
     ) -> Decorator:
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
 
         def decorate(function: Callable[..., Any]) -> Operator:
             name = getattr(function, "__name__", type(function).__name__)
-            return self._register(kind, name, function, inputs, writes, options)
+            return self._register(kind, name, function, inputs, writes, options, was)
 
         return decorate
 
@@ -339,6 +361,7 @@ class Pipeline:
         reads: tuple[str, ...],
         writes: str | None,
         options: Options,
+        was: str | None,
         slicing: Slicing | None = None,
     ) -> Operator:
         operator = Operator(
@@ -349,6 +372,7 @@ class Pipeline:
             writes=writes,
             options=options,
             slicing=slicing,
+            was=was,
             topics=self.declared,
         )
         checking.check_new(operator, self.operators)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from penstock.errors import DamagedError, TruncatedError
 from penstock.topics.commit import COMMITS, Commit, commit_name, read_commit, write_commit
-from penstock.topics.files import link_new, sync_directory, write_temporary
+from penstock.topics.files import link_new, replace, sync_directory, write_temporary
 from penstock.topics.lock import locked_directory
 
 #: So many commits are kept in memory; of the others only where they begin.
@@ -89,6 +89,12 @@ class Chain:
         sync_directory(self._directory)
         self._append(commit)
         return True
+
+    def rewrite(self, commit: Commit) -> None:
+        """Replace a commit by one of the same rows; only while nobody publishes."""
+        replace(self._path(commit.first), write_commit(commit))
+        sync_directory(self._directory)
+        self._look()
 
     def remove_before(self, offset: int) -> list[Commit]:
         """Remove the commits that end at or before the offset, but never the newest one.

@@ -252,6 +252,12 @@ class Topic:
         sync_directory(self.directory / SEGMENTS)
 
 
+def check_topic(directory: Path, schema: pa.Schema, partition: Partition | None = None) -> None:
+    """Raise `InputError` if a topic cannot go on with these columns and this partition."""
+    new = Description(schema=with_event(schema), retention=Retention(), partition=partition)
+    _merge(read_description(directory), new, None, directory, may_add=True)
+
+
 def _merge(
     old: Description,
     new: Description,

@@ -52,6 +52,31 @@ def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
     )
 
 
+def rename_topics_in_log(text: str, names: Mapping[str, str]) -> str:
+    """Return a batch of Spark's log of offsets with other names of topics.
+
+    Only offsets of this engine's own source are touched; those of other sources have no `at`.
+
+    >>> rename_topics_in_log('v1\\n{}\\n{"at": {"a": 3}, "skips": {}}', {"a": "b"})
+    'v1\\n{}\\n{"at": {"b": 3}, "skips": {}}'
+    """
+    head, offsets = text.split("\n")[:2], text.split("\n")[2:]
+    return "\n".join([*head, *(_rename_in_offset(line, names) for line in offsets)])
+
+
+def _rename_in_offset(line: str, names: Mapping[str, str]) -> str:
+    try:
+        offset = json.loads(line)
+    except ValueError:  # a dash, or the form of another source
+        return line
+    if not isinstance(offset, dict) or not isinstance(offset.get("at"), dict):
+        return line
+    for key, value in offset.items():
+        if isinstance(value, dict):
+            offset[key] = {names.get(topic, topic): inner for topic, inner in value.items()}
+    return json.dumps(offset)
+
+
 def _ends(line: str) -> Iterator[tuple[str, int]]:
     """A source that had nothing yet is a dash."""
     offset: Any = json.loads(line) if line != "-" else None

@@ -16,6 +16,7 @@ from typing import Any
 from penstock.errors import InputError, PenstockError
 from penstock.state.version import Version
 from penstock.topics.files import link_new, sync_directory, write_temporary
+from penstock.topics.files import replace as replace_file
 from penstock.topics.segment import Segment
 
 VERSION = 1
@@ -186,6 +187,10 @@ class BatchLog:
         if not have_same_input(kept, record):
             raise PenstockError(_mismatch(self.directory.name, kept, record))
         return kept
+
+    def rewrite(self, record: BatchRecord) -> None:
+        """Replace the record of a batch; only while nothing runs."""
+        replace_file(self._path(record.batch), write_record(record))
 
     def get(self, batch: int) -> BatchRecord | None:
         """Return the record of a batch; None if there is none."""
