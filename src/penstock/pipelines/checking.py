@@ -64,6 +64,9 @@ def check(pipeline: "Pipeline") -> Topology:
     objective_s = pipeline.objective_s
     if objective_s is not None and not 0 < objective_s < float("inf"):
         raise InputError("objective_s", f"must be above 0, got {objective_s}")
+    idle_s = pipeline.idle_s
+    if idle_s is not None and not 0 < idle_s < float("inf"):
+        raise InputError("idle_s", f"must be above 0, got {idle_s}")
     if not pipeline.operators:
         hint = "add a function with @pipeline.batches(reads=..., writes=...)"
         raise InputError(pipeline.name, "has no operators", hint)

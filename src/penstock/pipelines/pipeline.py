@@ -49,12 +49,21 @@ class Pipeline:
     another name before says so with `was`: a run that is resumed keeps its state.
     """
 
-    def __init__(self, name: str, objective_s: float | None = None, summary: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        objective_s: float | None = None,
+        summary: str = "",
+        *,
+        idle_s: float | None = None,
+    ) -> None:
         checking.check_name("pipeline", name)
         self.name = name
         #: Latency to stay below.
         self.objective_s = objective_s
         self.summary = summary
+        #: An input without new rows for so long does not hold watermarks; None: it does.
+        self.idle_s = idle_s
         self.declared: dict[str, DeclaredTopic] = {}
         self.feeds: dict[str, Feed] = {}
         self.operators: dict[str, Operator] = {}
@@ -203,6 +212,10 @@ class Pipeline:
         It is called for one slice at a time, with the rows of that slice and a `State` that
         remembers the columns of `state` by `key`. A ready function knows all of that itself:
         `pipeline.sliced("words", "counts", name="count")(counts(by="word"))`.
+
+        The watermark is the latest time of the source batches that were read completely, minus
+        `delay_s`; of several inputs the least counts. Rows that come too late are counted, and
+        go to `late_to` if it is given.
         """
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
         options = Options(

@@ -28,6 +28,12 @@ class Commit:
     bytes_before: int = 0
     #: The last batch of every writer, this one included: known from the newest commit alone.
     batches: Mapping[str, int] = field(default_factory=dict)
+    #: Whether it ends a source batch. The rows of a source batch are in no order of time, so its
+    #: newest time counts only once all of them have been read.
+    is_complete: bool = True
+    #: By timestamp column: its source batches are complete up to here, in microseconds, however
+    #: new the rows are; None while that is not known. Of several inputs the slowest decides.
+    event_times: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
@@ -51,6 +57,8 @@ class Commit:
             "segments": [segment.to_json() for segment in self.segments],
             "bytes_before": self.bytes_before,
             "batches": dict(self.batches),
+            "complete": self.is_complete,
+            "event_times": dict(self.event_times),
         }
 
     @classmethod
@@ -65,6 +73,8 @@ class Commit:
             segments=tuple(map(Segment.from_json, data["segments"])),
             bytes_before=data["bytes_before"],
             batches=data["batches"],
+            is_complete=data.get("complete", True),
+            event_times=data.get("event_times", {}),
         )
 
 

@@ -5,16 +5,20 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
 from penstock.errors import DamagedError
 from penstock.topics.files import full_disk
 from penstock.topics.partition import Partition, pack, shares, unpack
 from penstock.topics.schema import fill_columns, fit
+
+# its functions are made when it is imported, so type checkers know none of them
+pc: Any = pyarrow.compute
 
 SEGMENTS = "segments"
 #: Buffers of Arrow are mostly larger than this and are not copied; headers are smaller.
@@ -31,15 +35,24 @@ class Segment:
     bytes: int
     #: CRC-32 of the whole file.
     crc: int
+    #: By timestamp column: its newest time in microseconds; None if nobody has looked.
+    newest: Mapping[str, int] | None = field(default=None, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a plain dictionary."""
-        return {"file": self.file, "rows": self.rows, "bytes": self.bytes, "crc": self.crc}
+        data = {"file": self.file, "rows": self.rows, "bytes": self.bytes, "crc": self.crc}
+        return data if self.newest is None else data | {"newest": dict(self.newest)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Segment":
         """Read what `to_json` wrote."""
-        return cls(file=data["file"], rows=data["rows"], bytes=data["bytes"], crc=data["crc"])
+        return cls(
+            file=data["file"],
+            rows=data["rows"],
+            bytes=data["bytes"],
+            crc=data["crc"],
+            newest=data.get("newest"),
+        )
 
 
 class SegmentWriter:
@@ -52,6 +65,7 @@ class SegmentWriter:
         self._path = directory / SEGMENTS / f"{uuid.uuid4().hex}.arrow"
         self._sink: _Sink | None = None
         self._writer: Any = None
+        self._newest: dict[str, int] = {}
         self.rows = 0
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
@@ -70,6 +84,7 @@ class SegmentWriter:
                     ordered, counts = self._partition.sort(batch)
                     self._writer.write_batch(ordered, custom_metadata=pack(counts))
         self.rows += fitting.num_rows
+        self._newest = later_times(self._newest, newest_times(fitting))
 
     def close(self) -> Segment | None:
         """Bring everything to disk; None, and no file, if there are no rows."""
@@ -79,7 +94,11 @@ class SegmentWriter:
             self._writer.close()
             self._sink.sync()
         return Segment(
-            file=self._path.name, rows=self.rows, bytes=self._sink.bytes, crc=self._sink.crc
+            file=self._path.name,
+            rows=self.rows,
+            bytes=self._sink.bytes,
+            crc=self._sink.crc,
+            newest=self._newest,
         )
 
     def abort(self) -> None:
@@ -87,6 +106,26 @@ class SegmentWriter:
         if self._sink is not None:
             self._sink.drop()
             self._path.unlink(missing_ok=True)
+
+
+def newest_times(rows: pa.RecordBatch | pa.Table) -> dict[str, int]:
+    """Return the newest time of each timestamp column, in microseconds."""
+    found = {}
+    for column in rows.schema:
+        if pa.types.is_timestamp(column.type):
+            newest = pc.max(rows.column(column.name)).cast(pa.timestamp("us"), safe=False)
+            if newest.is_valid:
+                found[column.name] = newest.value
+    return found
+
+
+def later_times(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Return the newest times of two parts.
+
+    >>> later_times({"at": 3, "seen": 5}, {"at": 4})
+    {'at': 4, 'seen': 5}
+    """
+    return {**one, **{name: max(time, one.get(name, time)) for name, time in other.items()}}
 
 
 class _Sink:

@@ -3,16 +3,19 @@
 topic.json                      what the rows look like, and how long they stay
 segments/<unique>.arrow         the rows
 commits/<first row>.json        which segments hold the rows from there on
+complete.json                   up to where source batches are complete, if no commit says so
 readers/<reader>.json           how far each reader has read
 lock                            held by the writer
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.core.frozen import FrozenDict
 from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.topics.chain import Chain
 from penstock.topics.commit import Commit
@@ -176,18 +179,34 @@ class Topic:
         """Return the number of the last batch that a writer has published."""
         return self.newest.batches.get(writer) if self.newest else None
 
-    def publish(self, writer: str, batch: int, segments: Sequence[Segment], at: float) -> bool:
+    def publish(
+        self,
+        writer: str,
+        batch: int,
+        segments: Sequence[Segment],
+        at: float,
+        *,
+        is_complete: bool = True,
+        event_times: Mapping[str, int | None] = FrozenDict(),
+    ) -> bool:
         """Append segments as one commit; False if this batch of the writer is there already.
 
-        The batch numbers of one writer only grow. Any process may publish at any time: the
-        file of a commit can be made once, and whoever comes second goes on behind it.
+        `is_complete` tells readers that no row of the same source batch will follow, and
+        `event_times` up to when source batches are complete. The batch numbers of one writer
+        only grow. Any process may publish at any time: the file of a commit can be made once,
+        and whoever comes second goes on behind it.
         """
         with full_disk(self.name):
             self.refresh()
             if not self._has(writer, batch):  # or else its segments may be gone by now
                 self._bring_to_disk(segments)
             while not self._has(writer, batch):
-                if not segments or self._chain.add(self._next(writer, batch, segments, at)):
+                if not segments:
+                    return True
+                commit = self._next(writer, batch, segments, at)
+                if self._chain.add(
+                    replace_fields(commit, is_complete=is_complete, event_times=event_times)
+                ):
                     return True
                 self.refresh()
         return False

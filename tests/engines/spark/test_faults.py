@@ -132,13 +132,13 @@ def killed_after(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     steps = {"record": 0, "first topic": 1, "second topic": 2}
     left, publish = steps[request.param], Topic.publish
 
-    def until_killed(topic: Topic, *given: object) -> bool:
+    def until_killed(topic: Topic, *given: object, **named: object) -> bool:
         nonlocal left
         if left == 0:
             monkeypatch.setattr(Topic, "publish", publish)
             raise Killed
         left -= 1
-        done = publish(topic, *given)  # type: ignore[arg-type]
+        done = publish(topic, *given, **named)  # type: ignore[arg-type]
         if left == 0 and request.param == "second topic":
             monkeypatch.setattr(Topic, "publish", publish)
             raise Killed

@@ -4,8 +4,6 @@ Batches are cut anywhere, run again, and aborted on the way; what comes out must
 process makes of the same batches, and nothing may be left on disk that is not needed.
 """
 
-import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,95 +11,20 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engines.spark.by_hand import ByHand, Row
 
 from penstock.core.decision import Move
-from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.moving import read_moves
 from penstock.engines.spark.orders import Order, give
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import make_topics
-from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
-from penstock.engines.spark.shipping import Cargo, ship
-from penstock.engines.spark.sink import TopicSink
-from penstock.engines.spark.source import _Mind
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.counting import counts
 from penstock.pipelines.stateful.trying_slices import try_batches
 from penstock.pipelines.stateful.windowing import windows
 from penstock.state.version import files
-from penstock.topics.schema import without_event
-from penstock.topics.segment import SEGMENTS
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
 
 COLUMNS = "word string, at timestamp"
-Row = dict[str, Any]
-
-
-class ByHand:
-    """What Spark does with one operator."""
-
-    def __init__(self, run: Path, pipeline: Pipeline, name: str) -> None:
-        self.places, self.pipeline, self.name = Places(run), pipeline, name
-        operator = pipeline.operators[name]
-        pipeline.check()
-        make_topics(pipeline, self.places)
-        duty_of(pipeline, operator, Pace()).save(self.places)
-        self.order(1)
-
-        def schemas(names: tuple[str, ...]) -> dict[str, pa.Schema]:
-            return {n: Topic.open(self.places.topic(n)).schema for n in names}
-
-        cargo = Cargo(
-            operator=operator, outputs=schemas(operator.fills), inputs=schemas(operator.reads)
-        )
-        ship(self.places.code(name), cargo)
-        recover(pipeline, self.places)
-        self.sink = TopicSink(str(run), name)
-        self.log = BatchLog(self.places.batches(name))
-        self.batch, self.at = 0, self.mind().first()
-
-    def order(self, replicas: int) -> None:
-        give(self.places, self.name, Order(replicas=replicas))
-
-    def mind(self) -> _Mind:
-        """A source process that has just started and knows nothing but what is on disk."""
-        mind = _Mind(self.places, self.name)
-        mind.log.next = 0
-        return mind
-
-    def put(self, rows: list[Row]) -> None:
-        topic = Topic.open(self.places.topic(self.pipeline.operators[self.name].reads[0]))
-        with TopicWriter(topic, "test") as writer:
-            table = pa.Table.from_pylist(rows, without_event(topic.schema))
-            writer.append(table)
-
-    def run(self, end: int, replicas: int, *, attempts: int = 1, crash: bool = False) -> None:
-        """Run one batch; earlier attempts get as far as their commit, or die before it."""
-        topic = self.pipeline.operators[self.name].reads[0]
-        start, stop = {"at": dict(self.at), "skips": {}}, {"at": {topic: end}, "skips": {}}
-        for attempt in range(attempts):
-            self.order(replicas + attempt)  # an attempt may have other replicas
-            messages = [self.task(task) for task in self.mind().plan(start, stop).tasks]
-            if attempt < attempts - 1 and crash:
-                continue  # killed before the commit: its files are leftovers
-            self.sink.commit(messages, self.batch)
-        self.batch, self.at = self.batch + 1, {topic: end}
-
-    def task(self, task: object) -> Any:
-        row = pa.record_batch({"task": [pickle.dumps(task)]})
-        return self.sink.write(iter([row]))
-
-    def out(self, topic: str) -> Iterator[Row]:
-        log = Topic.open(self.places.topic(topic))
-        for batch in log.read(log.first, log.end):
-            yield from batch.drop_columns(["_event"]).to_pylist()
-
-    def on_disk(self) -> set[str]:
-        folder = self.places.state(self.name) / SEGMENTS
-        return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
 
 def word_counts() -> Pipeline:

@@ -6,7 +6,7 @@ the load balancing grouping of Wladdimiro et al. (SBAC-PAD 2022, IV-A) deals sin
 what each replica still has to do. *key*: every task sees the whole line and keeps its keys.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -109,6 +109,23 @@ def without(stretch: Stretch, skipped: Sequence[tuple[int, int]]) -> list[Stretc
     if reached < stretch.end:
         left.append(Stretch(stretch.topic, reached, stretch.end))
     return left
+
+
+def take_open_first(
+    waiting: Mapping[str, int], limit: int, open_topics: Collection[str]
+) -> dict[str, int]:
+    """Return how many rows to take of each topic; source batches that were begun come first.
+
+    If two topics were always left in the middle of a source batch, no batch would ever end
+    where both are complete, and watermarks behind it would stand still.
+
+    >>> take_open_first({"a": 30, "b": 10}, 20, ["b"])
+    {'a': 10, 'b': 10}
+    """
+    first = take({topic: rows for topic, rows in waiting.items() if topic in open_topics}, limit)
+    others = {topic: rows for topic, rows in waiting.items() if topic not in open_topics}
+    rest = take(others, limit - sum(first.values()))
+    return {topic: first[topic] if topic in first else rest[topic] for topic in waiting}
 
 
 def take(waiting: Mapping[str, int], limit: int) -> dict[str, int]:

@@ -57,6 +57,10 @@ class Duty:
     slices: int | None = None
     keyed: tuple[str, ...] = ()
     delay_us: int = 0
+    #: An input without new rows for so long does not hold the watermark; None: it does.
+    idle_s: float | None = None
+    #: Whether batches end where source batches end, if they can: an operator behind uses time.
+    keeps_batches: bool = False
 
     @property
     def key(self) -> str | None:
@@ -99,4 +103,14 @@ def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
         slices=slicing.slices if slicing else None,
         keyed=tuple(slicing.keys) if slicing else (),
         delay_us=slicing.delay_us if slicing else 0,
+        idle_s=pipeline.idle_s,
+        keeps_batches=operator.kind == "native" or _feeds_time(pipeline, operator),
+    )
+
+
+def _feeds_time(pipeline: Pipeline, operator: Operator) -> bool:
+    """Whether an operator that uses event time is behind this one."""
+    behind = [op for op in pipeline.operators.values() if {*op.reads} & {*operator.fills}]
+    return any(
+        op.slicing is not None or op.kind == "native" or _feeds_time(pipeline, op) for op in behind
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.engines.spark.event_time import Progress
 from penstock.engines.spark.keys import key_mask
 from penstock.errors import InputError
 from penstock.state.version import Version
@@ -94,6 +95,11 @@ class BatchPlan:
     dropped: Mapping[str, int] = field(default_factory=dict)
     #: Rows that waited when it was planned, its own among them; None if nobody has looked.
     waiting: int | None = None
+    #: How far each input is after this batch, by timestamp column, and all of them together.
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    event_times: Mapping[str, int | None] = field(default_factory=dict)
+    #: Inputs whose last source batch is not read completely after this batch.
+    open_inputs: tuple[str, ...] = ()
 
 
 def save_plan(path: Path, plan: BatchPlan) -> None:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.engines.spark.event_time import ColumnTime, Progress
 from penstock.errors import InputError, PenstockError
 from penstock.state.version import Version
 from penstock.topics.files import link_new, sync_directory, write_temporary
@@ -64,12 +65,18 @@ class BatchRecord:
     #: Rows written, by the second (a float) in which they were due at their producer.
     events: tuple[tuple[float, int], ...] = ()
     outputs: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
-    #: What the operator remembers after this batch, and the latest event time of each input.
+    #: What the operator remembers after this batch, and the latest event time of each input in
+    #: source batches that were read completely.
     state: Version | None = None
     latest: Mapping[str, int | None] = field(default_factory=dict)
     #: The batch in Spark's log of offsets, word for word; empty in old records. From it the
     #: log can be written again.
     offset_log: str = ""
+    #: How far each input is, by timestamp column, and all of them together.
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    event_times: Mapping[str, int | None] = field(default_factory=dict)
+    #: Inputs whose last source batch is not read completely yet.
+    open_inputs: tuple[str, ...] = ()
 
     @property
     def replicas(self) -> int:
@@ -103,6 +110,11 @@ class BatchRecord:
         fields["tasks"] = tuple(_task(task) for task in data["tasks"])
         state = data.get("state")
         fields["state"] = Version.from_json(state) if state else None
+        fields["open_inputs"] = tuple(data.get("open_inputs", ()))
+        fields["progress"] = {
+            topic: {column: ColumnTime(*times) for column, times in columns.items()}
+            for topic, columns in data.get("progress", {}).items()
+        }
         fields["events"] = tuple((second, rows) for second, rows in data["events"])
         fields["outputs"] = {
             topic: tuple(Segment.from_json(segment) for segment in segments)

@@ -4,6 +4,7 @@ import time
 
 from penstock.engines.spark import versions
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.publication import publish_batch
 from penstock.engines.spark.records import BatchLog
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -28,10 +29,10 @@ def _finish(places: Places, operator: Operator) -> None:
     again, finds the record and changes nothing. Attempts without a record do not exist.
     """
     record = BatchLog(places.batches(operator.name)).last()
-    for name in operator.fills:
-        topic = Topic.open(places.topic(name))
-        if record is not None and record.outputs.get(name):
-            topic.publish(operator.name, record.batch, record.outputs[name], record.committed_at)
+    topics = {name: Topic.open(places.topic(name)) for name in operator.fills}
+    if record is not None:
+        publish_batch(operator, record, topics.__getitem__)
+    for topic in topics.values():
         remove_leftovers(topic, time.time())
     versions.remove_leftovers(places.state(operator.name), BatchLog(places.batches(operator.name)))
 

@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from penstock.engines.spark import failures, framing, fused, native, slices, ver
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, TaskInput, load_plan
+from penstock.engines.spark.publication import publish_batch
 from penstock.engines.spark.records import BatchLog, BatchRecord, TaskRecord
 from penstock.engines.spark.shipping import Cargo, unpack
 from penstock.engines.spark.sketch import Events, merge
@@ -45,7 +46,6 @@ class TaskMessage(WriterCommitMessage):
     #: Of a task with state.
     runs: tuple[Run, ...] = ()
     merged: tuple[Merged, ...] = ()
-    latest: dict[str, int | None] = field(default_factory=dict)
 
 
 class TopicTarget(DataSource):
@@ -75,7 +75,7 @@ class TopicSink(DataSourceStreamArrowWriter):
             if cargo.operator.kind == "sliced":
                 done = slices.work(places, cargo, _task(iterator), outputs)
                 events, segments = outputs.events(), outputs.close()
-                return TaskMessage(done.task, events, segments, done.runs, done.merged, done.latest)
+                return TaskMessage(done.task, events, segments, done.runs, done.merged)
             if cargo.operator.kind == "batch":
                 task = fused.work(places, cargo, _task(iterator), outputs)
             elif cargo.operator.kind == "frame":
@@ -99,11 +99,9 @@ class TopicSink(DataSourceStreamArrowWriter):
         record = BatchLog(places.batches(self._operator)).put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
             _remove(places, messages, {s.file for each in record.outputs.values() for s in each})
-        for name, segments in record.outputs.items():
-            topic = _topic(places.topic(name))
-            topic.refresh()
-            topic.publish(self._operator, batchId, segments, record.committed_at)
-            _trim(topic)
+        publish_batch(cargo.operator, record, lambda name: _topic(places.topic(name)))
+        for name in record.outputs:
+            _trim(_topic(places.topic(name)))
         if record.state is not None:
             log = BatchLog(places.batches(self._operator))
             versions.remove_old(places.state(self._operator), log, record)
@@ -151,7 +149,6 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
                 f"{problem}\nhint: a frame operator keeps its partitions: no repartition, coalesce,"
                 " limit or aggregation in it"
             )
-    state, latest = _state(places, cargo, told, plan)
     return BatchRecord(
         batch=batch,
         start=plan.start,
@@ -163,26 +160,35 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         waiting=plan.waiting,
         events=merge(message.events for message in told),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
-        state=state,
-        latest=latest,
+        state=_state(places, cargo, told, plan),
+        latest=_latest(cargo, plan),
+        progress=plan.progress,
+        event_times=plan.event_times,
+        open_inputs=plan.open_inputs,
     )
 
 
 def _state(
     places: Places, cargo: Cargo, told: list[TaskMessage], plan: BatchPlan
-) -> tuple[Version | None, Mapping[str, int | None]]:
+) -> Version | None:
     """What a batch leaves in an operator's memory."""
     slicing, name = cargo.operator.slicing, cargo.operator.name
     if slicing is None:
-        return None, {}
+        return None
     before = versions.record_before(BatchLog(places.batches(name)), plan.start)
     share = plan.tasks[0].share
     assert share is not None
     runs = [run for message in told for run in message.runs]
     merged = [change for message in told for change in message.merged]
-    version = versions.version_after(before, slicing.slices, runs, merged, share.watermark)
-    times = [message.latest for message in told]
-    return version, versions.latest_after(before, tuple(slicing.keys), times)
+    return versions.version_after(before, slicing.slices, runs, merged, share.watermark)
+
+
+def _latest(cargo: Cargo, plan: BatchPlan) -> dict[str, int | None]:
+    """The latest event time of each input that advances the watermark."""
+    slicing = cargo.operator.slicing
+    if slicing is None:
+        return {}
+    return {topic: plan.progress[topic][slicing.time].complete for topic in slicing.keys}
 
 
 def _task(rows: Iterator[pa.RecordBatch]) -> TaskInput:

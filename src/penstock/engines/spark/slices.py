@@ -7,7 +7,7 @@ batch has its record, so an attempt that fails leaves nothing behind that could 
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from penstock.engines.spark.shipping import Cargo
 from penstock.pipelines.emulated import processor_s
 from penstock.pipelines.stateful.slices import call_slice
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
-from penstock.pipelines.stateful.watermark import latest_time
+from penstock.pipelines.stateful.watermark import latest_of, latest_time
 from penstock.state.compaction import merge_runs, to_merge
 from penstock.state.handle import State
 from penstock.state.layout import Layout, layout
@@ -42,8 +42,6 @@ class Done:
     task: TaskRecord
     runs: tuple[Run, ...] = ()
     merged: tuple[Merged, ...] = ()
-    #: The latest event time of each input with a key, in microseconds.
-    latest: dict[str, int | None] = field(default_factory=dict)
 
 
 def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Done:
@@ -71,7 +69,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
         counts=tuple(worker.rows.get(number, 0) for number in share.slices),
         late=worker.late,
     )
-    return Done(record, worker.written, merged, worker.latest)
+    return Done(record, worker.written, merged)
 
 
 class _Worker:
@@ -86,7 +84,6 @@ class _Worker:
         self.written: tuple[Run, ...] = ()
         self.rows: dict[int, int] = {}
         self.seconds: dict[int, float] = {}
-        self.latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
         self.late = 0
 
     def run(self, task: TaskInput, outputs: Outputs) -> None:
@@ -112,9 +109,7 @@ class _Worker:
 
     def _one(self, number: int, inputs: Inputs, outputs: Outputs) -> Level | None:
         share, operator = self._share, self._cargo.operator
-        times = {t: latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys}
-        for topic, seen in times.items():
-            self.latest[topic] = _later(self.latest[topic], seen)
+        times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
         state = State.open(
             self._key,
             self._values,
@@ -123,7 +118,7 @@ class _Worker:
             watermark=share.watermark,
             before=share.version.watermark,
             # of this slice alone, so that it does not matter who works on the others
-            now=max((seen for seen in times.values() if seen is not None), default=None),
+            now=latest_of(*times),
             ttl_us=self._slicing.ttl_us,
         )
         if not any(rows.num_rows for rows in inputs.values()) and not state.is_due():
@@ -199,10 +194,6 @@ def _read(
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
-
-
-def _later(one: int | None, other: int | None) -> int | None:
-    return max(t for t in (one, other) if t is not None) if (one, other) != (None, None) else None
 
 
 def _failure(parts: Sequence[Part]) -> Failure:

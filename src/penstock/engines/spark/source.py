@@ -7,7 +7,7 @@ work on, because its function is called inside the sink and no data row needs to
 
 import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,22 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock.engines.spark.admission import Speed, Waiting, dropped
-from penstock.engines.spark.dealing import Stretch, cuts, deal, shares, take, without
+from penstock.engines.spark.dealing import (
+    Stretch,
+    cuts,
+    deal,
+    shares,
+    take_open_first,
+    without,
+)
 from penstock.engines.spark.duty import Duty
+from penstock.engines.spark.event_time import slowest_times
+from penstock.engines.spark.input_progress import InputProgress
 from penstock.engines.spark.orders import look_up
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, Part, Share, TaskInput, save_plan
 from penstock.engines.spark.records import BatchLog
-from penstock.engines.spark.versions import loads_after, record_before
+from penstock.engines.spark.versions import loads_after, next_watermark, record_before
 from penstock.engines.spark.versions import shares as shares_of_slices
 from penstock.topics.readers import positions, save_position
 from penstock.topics.schema import without_event
@@ -38,7 +47,7 @@ TOPIC = "topic"
 #: The one column of a row that says what a task shall do.
 TASK = StructType([StructField("task", BinaryType())])
 
-#: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}}
+#: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}, "mark": batches without rows}
 Offset = Mapping[str, Any]
 
 
@@ -143,6 +152,7 @@ class _Mind:
         reads = self.duty.reads if topic is None else (topic,)
         self.topics = {name: Topic.open(places.topic(name)) for name in reads}
         self.log = BatchLog(places.batches(operator))
+        self.progress = InputProgress(self.topics, self.log, self.duty.idle_s)
         self.speed = Speed()
         self.seen: dict[str, int] = {}
         self.replicas: int | None = None
@@ -176,19 +186,55 @@ class _Mind:
         waiting = {name: self._waiting(name, start) for name in self.topics}
         limit = self.speed.limit(order.replicas, self.duty.batch_s)
         there = {name: queue.live_rows for name, queue in waiting.items()}
-        self.waiting, rows = sum(there.values()), take(there, limit)
-        ends = {name: queue.end_after(rows[name]) for name, queue in waiting.items()}
+        self.waiting = sum(there.values())
+        rows = take_open_first(there, limit, self._open_inputs(start["at"]))
+        ends = {
+            name: self._align(name, queue, queue.end_after(rows[name]))
+            for name, queue in waiting.items()
+        }
+        mark = start.get("mark", 0)
         if all(ends[name] == waiting[name].start for name in ends):
-            return start
+            if not self._has_new_watermark(start["at"]):
+                return start
+            mark += 1
         self.began = time.time()
         skips = {name: [list(skip) for skip in queue.skips] for name, queue in waiting.items()}
-        return {"at": ends, "skips": {name: ranges for name, ranges in skips.items() if ranges}}
+        kept = {name: ranges for name, ranges in skips.items() if ranges}
+        return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
+
+    def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
+        """Topics whose last source batch has been read in part."""
+        if not self.duty.keeps_batches or len(self.topics) < 2:
+            return ()
+        return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
+
+    def _align(self, name: str, queue: Waiting, end: int) -> int:
+        """Move the end of a batch to where a source batch ends, if operators behind need that.
+
+        Spark itself must read source batches as a whole: it would take the newest time of a
+        part for that of all.
+        """
+        if not self.duty.keeps_batches or queue.skips:
+            return end
+        whole = self.progress.whole_end(name, queue.start, end)
+        if whole is None and self.duty.kind == "native":
+            return self.progress.next_whole_end(name, queue.start, queue.end)
+        return end if whole is None else whole
+
+    def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
+        """Whether the batch before has advanced the watermark, so that windows may be closed."""
+        if self.duty.slices is None:
+            return False
+        before = record_before(self.log, start)
+        if before is None or before.state is None:
+            return False
+        mark = next_watermark(self.duty, before, self.progress.idle_inputs(start))
+        return mark != before.state.watermark
 
     def _waiting(self, name: str, start: Offset) -> Waiting:
         """What waits in a topic, without what is too old or does not fit."""
         topic, duty = self.topics[name], self.duty
-        # a topic that was added to the operator's inputs begins where it begins
-        begin = start["at"].get(name, topic.first)
+        begin = self._begin(name, start)
         skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
         queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
         queue = queue.overflowed(duty.queue_size)
@@ -225,7 +271,7 @@ class _Mind:
         for name, topic in self.topics.items():
             if name not in end["at"]:
                 continue
-            low, high = start["at"].get(name, topic.first), end["at"][name]
+            low, high = self._begin(name, start), end["at"][name]
             topic.refresh()
             skips[name] = [
                 (max(a, low), min(b, high), cause)
@@ -236,7 +282,12 @@ class _Mind:
             given_up += [Stretch(name, a, b) for a, b, _ in skips[name]]
         dealt = self._deal(line, replicas)
         lost = self._parts(given_up) if duty.dropped_to else ()
-        mine = self._shares(start["at"], replicas)
+        inputs = {
+            name: self.progress.read(name, self._begin(name, start), end["at"][name])
+            for name in skips
+        }
+        idle = self.progress.idle_inputs(end["at"])
+        mine = self._shares(start["at"], replicas, idle)
         tasks = tuple(
             TaskInput(
                 index=index,
@@ -255,20 +306,30 @@ class _Mind:
             tasks=tasks,
             dropped=dropped(skips),
             waiting=self.waiting,
+            progress={name: each.progress for name, each in inputs.items()},
+            event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
+            open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
         )
         if duty.kind != "native":  # whose tasks at the sink are others than those of the source
             save_plan(self.places.plan(duty.name), plan)
         self.planned = (start, end, plan)
         return plan
 
-    def _shares(self, start: Mapping[str, int], replicas: int) -> Sequence[Share | None]:
+    def _begin(self, name: str, start: Offset) -> int:
+        # a topic that was added to the operator's inputs begins where it begins
+        begin: int = start["at"].get(name, self.topics[name].first)
+        return begin
+
+    def _shares(
+        self, start: Mapping[str, int], replicas: int, idle: Collection[str]
+    ) -> Sequence[Share | None]:
         if self.duty.slices is None:
             return [None] * replicas
         before = record_before(self.log, start)
         order = look_up(self.places, self.duty.name)
         moves = order.moves if order.wish > self.wish else {}
         self.wish = order.wish
-        return shares_of_slices(self.duty, before, replicas, self.loads, moves)
+        return shares_of_slices(self.duty, before, replicas, self.loads, moves, idle)
 
     def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
         if self.duty.key is not None or self.duty.slices is not None:

@@ -5,7 +5,7 @@ so a batch that is run again begins with the same state and ends with the same, 
 replicas.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from penstock.core.frozen import FrozenDict
@@ -14,13 +14,13 @@ from penstock.engines.spark.duty import Duty
 from penstock.engines.spark.plans import Share
 from penstock.engines.spark.records import BatchLog, BatchRecord
 from penstock.errors import PenstockError
-from penstock.pipelines.stateful.watermark import later, watermark_after
+from penstock.pipelines.stateful.watermark import watermark_after
 from penstock.state.runs import Run
 from penstock.state.version import Merged, Version, after, files
 from penstock.topics.segment import SEGMENTS
 
 #: Records that are looked at for the one before a batch: a batch may have its own already.
-_BACK = 3
+LOOK_BACK = 3
 #: Weight of the last batch in the load of a slice.
 _NEW = 0.3
 
@@ -30,7 +30,7 @@ def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None
     newest = log.last()
     if newest is None:
         return None
-    for number in range(newest.batch, newest.batch - _BACK, -1):
+    for number in range(newest.batch, newest.batch - LOOK_BACK, -1):
         record = log.get(number)
         if record is not None and dict(record.end) == dict(start):
             return record
@@ -46,30 +46,43 @@ def shares(
     replicas: int,
     loads: Sequence[float],
     moves: Mapping[int, int] = FrozenDict(),
+    idle: Collection[str] = (),
 ) -> tuple[Share, ...]:
-    """Deal the slices to replicas by load; those that are well placed, or were moved, stay."""
+    """Deal the slices to replicas by load; those that are well placed, or were moved, stay.
+
+    Inputs that are idle do not hold the watermark.
+    """
     assert duty.slices is not None
     version = (before.state if before else None) or Version(slices=duty.slices)
-    latest = dict(before.latest) if before else dict.fromkeys(duty.keyed)
     were = homes_of(before) if before else {}
     homes = place(loads, replicas, {**were, **moves})
-    watermark = watermark_after(version.watermark, latest, duty.delay_us)
+    watermark = next_watermark(duty, before, idle)
+    batch = before.batch + 1 if before else 0
+    dealt = [[s for s in range(duty.slices) if homes[s] == index] for index in range(replicas)]
     return tuple(
-        _share(version, [s for s in range(duty.slices) if homes[s] == index], watermark, before)
-        for index in range(replicas)
+        Share(
+            slices=tuple(slices),
+            version=_of_slices(version, slices),
+            watermark=watermark,
+            batch=batch,
+        )
+        for slices in dealt
     )
 
 
-def _share(
-    version: Version, slices: Sequence[int], watermark: int | None, before: BatchRecord | None
-) -> Share:
+def next_watermark(
+    duty: Duty, before: BatchRecord | None, idle: Collection[str] = ()
+) -> int | None:
+    """Return the watermark of the batch that follows a record."""
+    if before is None:
+        return None
+    version = before.state.watermark if before.state else None
+    return watermark_after(version, before.latest, duty.delay_us, idle)
+
+
+def _of_slices(version: Version, slices: Sequence[int]) -> Version:
     mine = {number: version.of(number) for number in slices if version.of(number)}
-    return Share(
-        slices=tuple(slices),
-        version=Version(slices=version.slices, runs=mine, watermark=version.watermark),
-        watermark=watermark,
-        batch=before.batch + 1 if before else 0,
-    )
+    return Version(slices=version.slices, runs=mine, watermark=version.watermark)
 
 
 def homes_of(record: BatchRecord) -> dict[int, int]:
@@ -96,16 +109,6 @@ def version_after(
     """Return the version that a batch leaves."""
     version = (before.state if before else None) or Version(slices=slices)
     return after(version, runs, merged, watermark)
-
-
-def latest_after(
-    before: BatchRecord | None, keyed: Sequence[str], told: Iterable[Mapping[str, int | None]]
-) -> dict[str, int | None]:
-    """Return the latest event times of all batches so far."""
-    latest = dict(before.latest) if before else dict.fromkeys(keyed)
-    for each in told:
-        latest = later(latest, each)
-    return latest
 
 
 def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:

@@ -4,7 +4,7 @@ The watermark of a batch follows from the rows of the batches before it, so it i
 batch begins, and all slices have the same, whoever works on them. Times are microseconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -18,20 +18,26 @@ NO_TIME = np.iinfo(np.int64).min
 Times = Mapping[str, int | None]
 
 
-def watermark_after(before: int | None, latest: Times, delay_us: int) -> int | None:
+def watermark_after(
+    before: int | None, latest: Times, delay_us: int, idle: Collection[str] = ()
+) -> int | None:
     """Return the watermark when these were the latest times of the inputs so far.
 
     It is the least of them minus the delay, and never falls. While an input has had no rows
-    there is none: nothing is known about how old they will be.
+    there is none: nothing is known about how old they will be. Idle inputs are not waited for,
+    as long as another one is not idle.
 
     >>> watermark_after(None, {"bids": 900, "people": 700}, delay_us=100)
     600
     >>> watermark_after(600, {"bids": 950, "people": 650}, delay_us=100)
     600
     >>> watermark_after(None, {"bids": 950, "people": None}, delay_us=100)
+    >>> watermark_after(None, {"bids": 950, "people": None}, delay_us=100, idle={"people"})
+    850
     """
-    times = [time for time in latest.values() if time is not None]
-    if not times or len(times) < len(latest):
+    counted = [time for topic, time in latest.items() if topic not in idle]
+    times = [time for time in counted if time is not None]
+    if not times or len(times) < len(counted):
         return before
     now = min(times) - delay_us
     return now if before is None else max(before, now)
@@ -43,7 +49,16 @@ def later(latest: Times, batch: Times) -> dict[str, int | None]:
     >>> later({"bids": 900, "people": None}, {"bids": 800, "people": None})
     {'bids': 900, 'people': None}
     """
-    return {topic: _later(latest.get(topic), time) for topic, time in batch.items()}
+    return {topic: latest_of(latest.get(topic), time) for topic, time in batch.items()}
+
+
+def latest_of(*times: int | None) -> int | None:
+    """Return the latest of some times, None if none is known.
+
+    >>> latest_of(3, None, 5)
+    5
+    """
+    return max((time for time in times if time is not None), default=None)
 
 
 def latest_time(batch: pa.RecordBatch, time: str) -> int | None:
@@ -77,9 +92,3 @@ def split_late(
 
 def _micros(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us", column.type.tz), safe=False).cast(pa.int64())
-
-
-def _later(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return max(one, other)
