@@ -16,9 +16,16 @@ from tests.control.rig import SlowEngine, policy_of, wants
 
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
-from penstock.control.journal import JournalWriter, read_journal, read_ticks
+from penstock.control.journal import (
+    JournalWriter,
+    read_journal,
+    read_newest,
+    read_recent,
+    read_ticks,
+)
+from penstock.control.journal_parts import Limits
 from penstock.control.loop import Schedule, Tick, run_loop
-from penstock.control.scores import score
+from penstock.control.scores import Scores, score
 from penstock.control.ticks import tick_from_json, tick_to_json
 from penstock.engines.port import Batch, Event, Status
 from penstock.errors import InputError
@@ -110,7 +117,8 @@ def test_a_broken_line_is_named(path: Path, line: str, problem: str) -> None:
     [
         ("", "is not a journal: its first line has no header"),
         ('{"at": 1.0}\n', "is not a journal: its first line has no header"),
-        ('{"version": 2, "run": {}}\n', "version: cannot read version 2, only 1"),
+        ('{"version": 3, "run": {}}\n', "version: cannot read version 3, only 2 and older"),
+        ("[]\n", "is not a journal: its first line has no header"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -280,12 +288,148 @@ def test_each_resumption_is_an_event_of_the_tick_after_it(tmp_path: Path) -> Non
     ] * 3
 
 
-def test_a_journal_that_ends_with_something_else_is_not_resumed(tmp_path: Path) -> None:
+DAMAGE = [
+    b"[]\n",
+    b"\xff\xfe\n",
+    b'{"at": 75.0',
+    b'{"at": 75.0}\n',
+    b"null\n",
+    b'"text"\n',
+    b"{}\n",
+    b'{"resumed": []}\n',
+    b'{"at": "x", "records": [], "requested": 1, "running": 2, "replica_s": 3}\n',
+    b"\0" * 512,
+    b"\0" * 512 + b"\n",
+    b"[]\n[]\n\xff",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_end_is_left_out_and_cut_off_on_resumption(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_bytes(WHOLE + b"\xff\n")
-    with pytest.raises(InputError, match="its last line is not JSON"):
+    path.write_bytes(WHOLE + damage)
+    assert [tick.at for tick in read_journal(path).ticks] == [tick.at for tick in TICKS[:4]]
+    with JournalWriter.resume(path, {}) as journal:
+        assert journal.start_s == TICKS[3].at
+        journal.write(TICKS[4])
+    assert path.read_bytes().startswith(WHOLE + b'{"resumed"')
+    assert [tick.at for tick in read_journal(path).ticks] == [tick.at for tick in TICKS[:5]]
+
+
+@pytest.mark.parametrize("damage", [each for each in DAMAGE if each.endswith(b"\n")])
+def test_damage_in_the_middle_is_one_error_with_file_and_line(
+    tmp_path: Path, damage: bytes
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    lines = WHOLE.splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], damage, *lines[3:]]))
+    for read in (read_journal, lambda path: list(read_ticks(path))):
+        with pytest.raises(InputError) as error:
+            read(path)
+        assert str(error.value).startswith(f"{path}:4: ")
+        assert "hint: " in str(error.value)
+
+
+@given(st.binary(max_size=200))
+def test_whatever_stands_at_the_end_nothing_whole_is_lost(end: bytes) -> None:
+    with TemporaryDirectory() as root:
+        path = Path(root) / "journal.jsonl"
+        path.write_bytes(WHOLE + end)
+        with JournalWriter.resume(path, {}) as journal:
+            assert journal.start_s == TICKS[3].at
+        assert len(read_journal(path).ticks) == 4
+
+
+# --- parts
+
+
+def write_parts(path: Path, ticks: list[Tick], limits: Limits, kill_every: int = 0) -> None:
+    """Write ticks with a small limit; every few of them the process is killed and resumed."""
+    journal, scores = JournalWriter(path, {"policy": "made"}, limits=limits), Scores(5.0)
+    journal.carry = scores.to_json
+    for number, tick in enumerate(ticks, start=1):
+        journal.write(tick)
+        scores.add(tick)
+        if kill_every and number % kill_every == 0:
+            journal.__exit__(None, None, None)
+            journal = JournalWriter.resume(path, {"policy": "made"}, limits)
+            carried, newest = read_newest(path)
+            scores = Scores.from_json(carried, 5.0) if carried else Scores(5.0)
+            for each in newest:
+                scores.add(each)
+            journal.carry = scores.to_json
+    journal.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("kill_every", [0, 1, 7])
+def test_a_journal_of_many_parts_is_read_as_one(
+    ticks: list[Tick], tmp_path: Path, kill_every: int
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_parts(path, ticks, Limits(part_bytes=8_000, older_parts=1000), kill_every)
+    assert len(list(tmp_path.iterdir())) > 5
+    journal = read_journal(path)
+    assert journal.run == {"policy": "made"} and journal.begins_s == 0
+    assert [tick.at for tick in journal.ticks] == [tick.at for tick in ticks]
+    assert score(journal.ticks, 5.0) == score(ticks, 5.0)
+    assert list(read_recent(path))[-1].at == ticks[-1].at
+
+
+@pytest.mark.parametrize("kill_every", [0, 7])
+def test_figures_survive_the_removal_of_old_parts(
+    ticks: list[Tick], tmp_path: Path, kill_every: int
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    limits = Limits(part_bytes=20_000, older_parts=2)
+    write_parts(path, ticks, limits, kill_every)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 3
+    largest = max(len(json.dumps(tick_to_json(tick))) for tick in ticks)
+    for file in files:
+        header = len(file.read_bytes().splitlines()[0])
+        assert file.stat().st_size < limits.part_bytes + largest + header + 200
+    journal = read_journal(path)
+    assert 0 < journal.begins_s < journal.ticks[0].at < journal.ticks[-1].at == ticks[-1].at
+    carried, newest = read_newest(path)
+    scores = Scores.from_json(carried, 5.0)
+    for tick in newest:
+        scores.add(tick)
+    assert scores.result() == score(ticks, 5.0)
+
+
+def test_a_kill_while_a_part_is_put_aside_loses_and_doubles_nothing(
+    ticks: list[Tick], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    journal = JournalWriter(path, {}, limits=Limits(part_bytes=1, older_parts=5))
+    journal.carry = dict
+    journal.write(ticks[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            journal.write(ticks[1])
+    journal.__exit__(None, None, None)
+    assert len(read_journal(path).ticks) == 1  # one file under two names
+    with JournalWriter.resume(path, {}, Limits(part_bytes=1, older_parts=5)) as journal:
+        journal.carry = dict
+        for tick in ticks[1:4]:
+            journal.write(tick)
+    assert [tick.at for tick in read_journal(path).ticks] == [tick.at for tick in ticks[:4]]
+
+
+def test_a_run_that_nobody_sums_up_keeps_one_file(ticks: list[Tick], tmp_path: Path) -> None:
+    with JournalWriter(tmp_path / "j", {}, limits=Limits(part_bytes=1)) as journal:
+        for tick in ticks:
+            journal.write(tick)
+    assert [path.name for path in tmp_path.iterdir()] == ["j"]
+
+
+def test_a_newest_part_without_header_is_not_begun_anew(ticks: list[Tick], tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_parts(path, ticks[:20], Limits(part_bytes=10_000))
+    path.write_bytes(b"[]\n")
+    with pytest.raises(InputError, match="there are older parts of this journal"):
         JournalWriter.resume(path, {})
-    assert path.read_bytes() == WHOLE + b"\xff\n"
 
 
 def test_a_process_that_is_killed_has_lost_no_line(tmp_path: Path) -> None:

@@ -1,14 +1,19 @@
 """Figures that only a real engine gives, from ticks that were made up."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import op, snap
 
+from penstock.control.journal import read_ticks
 from penstock.control.loop import Tick
 from penstock.engines.port import Event, Status
 from penstock.lab.counting import Counts, LastTopic
 from penstock.lab.outcome import Outcome, records
+
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def tick(at: float, *events: Event, offered: float = 8.0, service_s: float = 0.5) -> Tick:
@@ -120,3 +125,21 @@ def test_what_is_lost_and_what_only_may_be(
     )
     got = records(counts, dropped, is_drained=drained, leave_out=leave_out)
     assert got["lost"] == lost
+
+
+def test_what_was_added_up_goes_on_from_any_tick() -> None:
+    """A journal that forgets its oldest ticks carries this instead of them."""
+    ticks = list(read_ticks(RECORDED / "journal-spark-v1.jsonl"))
+    whole = Outcome(0.5)
+    for tick in ticks:
+        whole.add(tick)
+    for cut in (0, 1, len(ticks) // 2, len(ticks)):
+        first, second = Outcome(0.5), Outcome(0.5)
+        for tick in ticks[:cut]:
+            first.add(tick)
+        second.restore(json.loads(json.dumps(first.to_json())))
+        for tick in ticks[cut:]:
+            second.add(tick)
+        assert second.result() == whole.result()
+        assert second.last is not None
+        assert second.last.at == ticks[-1].at

@@ -119,6 +119,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--interval", type=float, metavar="S", help="time between decisions (15)")
     add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
     add("--dry-run", action="store_true", help="decide, but change nothing")
+    about = "keep at most so many MB of the journal (80)"
+    add("--journal-mb", type=float, metavar="N", help=about)
     add("--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] (one process)")
     add("--executors", metavar="A:B", help="least and most executors of a cluster (1:WORKERS)")
 
@@ -187,6 +189,7 @@ def spec_of(args: argparse.Namespace) -> "SparkSpec":
         batch_s=args.batch,
         master=args.master,
         executors=args.executors,
+        journal_mb=args.journal_mb,
     )
 
 

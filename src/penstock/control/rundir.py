@@ -17,6 +17,7 @@ from typing import Any
 
 from penstock import __version__
 from penstock.control.journal import Journal, JournalWriter, read_journal
+from penstock.control.journal_parts import DEFAULT_LIMITS, Limits
 from penstock.control.snapshots import parse_json
 from penstock.errors import InputError
 
@@ -54,7 +55,12 @@ def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
     return place
 
 
-def begin_run(directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any]) -> JournalWriter:
+def begin_run(
+    directory: Path,
+    spec: Mapping[str, Any],
+    header: Mapping[str, Any],
+    limits: Limits = DEFAULT_LIMITS,
+) -> JournalWriter:
     """Make the directory, write what was asked, and open the journal."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -66,11 +72,16 @@ def begin_run(directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any
         hint = "choose another with --out DIR, or remove it first"
         raise InputError("out", "this directory is not empty", hint, str(directory))
     _write(directory / ASKED, _asked(spec))
-    return JournalWriter(directory / JOURNAL, header)
+    return JournalWriter(directory / JOURNAL, header, limits=limits)
 
 
 def open_run(
-    directory: Path, spec: Mapping[str, Any], header: Mapping[str, Any], *, resume: bool = True
+    directory: Path,
+    spec: Mapping[str, Any],
+    header: Mapping[str, Any],
+    *,
+    resume: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
     """Begin a run, or go on with the one that the directory holds if it was asked for the same.
 
@@ -78,7 +89,7 @@ def open_run(
     that of the beginning; `read_ticks` gives what there is of it.
     """
     if not resume or not (directory / ASKED).is_file():
-        return begin_run(directory, spec, header)
+        return begin_run(directory, spec, header, limits)
     held = _read_asked(directory / ASKED)["spec"]
     difference = _first_difference(held, tomllib.loads(_asked(spec))["spec"])
     if difference is not None:
@@ -86,7 +97,7 @@ def open_run(
         hint = f"ask for the same as its {ASKED}, or choose another directory with --out DIR"
         problem = f"the run in this directory has {before}, now {now} is asked for"
         raise InputError(field, problem, hint, str(directory))
-    journal = JournalWriter.resume(directory / JOURNAL, header)
+    journal = JournalWriter.resume(directory / JOURNAL, header, limits)
     (directory / RESULT).unlink(missing_ok=True)  # it has not finished after all
     return journal
 

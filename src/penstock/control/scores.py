@@ -1,20 +1,23 @@
 """What a run was worth: replicas, latency, changes, losses. Tick by tick, or from a journal."""
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.control.loop import Tick
+from penstock.control.sample import Sample
+from penstock.control.ticks import tick_from_json, tick_to_json
+from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 
 
 class Scores:
-    """Adds up ticks; memory does not grow with the length of the run except for one age a tick."""
+    """Adds up ticks; memory does not grow with the length of the run."""
 
     def __init__(self, objective_s: float | None = None) -> None:
         self._objective_s = objective_s
         self._latency = Histogram()
-        self._ages = array("d")
+        self._ages = Sample()
         self._rescales = 0
         self._by_operator: dict[str, int] = {}
         self._most: dict[str, int] = {}
@@ -32,7 +35,7 @@ class Scores:
         for histogram in status.latency.values():
             self._latency.merge(histogram)
         if status.age_s is not None:
-            self._ages.append(status.age_s)
+            self._ages.add(status.age_s)
         self._count_replicas(tick)
         self._most_executors = max(self._most_executors, status.executors or 0)
         if tick.applied and tick.decision is not None:
@@ -43,6 +46,41 @@ class Scores:
         self._unanswered += tick.snapshot is not None and tick.decision is None
         self._degrade(tick)
         self._before = tick
+
+    @property
+    def last(self) -> Tick | None:
+        """The last tick that was counted, without what is added up."""
+        return self._before
+
+    def to_json(self) -> dict[str, Any]:
+        """Write everything that was added up, so that `from_json` can go on with it."""
+        return {
+            "latency": self._latency.to_json(),
+            "ages": self._ages.to_json(),
+            "rescales": self._rescales,
+            "by_operator": self._by_operator,
+            "most": self._most,
+            "most_in_all": self._most_in_all,
+            "most_executors": self._most_executors,
+            "degraded": self._degraded,
+            "measured": self._measured,
+            "unanswered": self._unanswered,
+            "before": tick_to_json(_bare(self._before)) if self._before else None,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], objective_s: float | None = None) -> "Scores":
+        """Read what `to_json` wrote."""
+        scores = cls(objective_s)
+        scores._latency = Histogram.from_json(data["latency"])
+        scores._ages = Sample.from_json(data["ages"])
+        scores._rescales, scores._by_operator = data["rescales"], dict(data["by_operator"])
+        scores._most, scores._most_in_all = dict(data["most"]), data["most_in_all"]
+        scores._most_executors = data["most_executors"]
+        scores._degraded, scores._measured = data["degraded"], data["measured"]
+        scores._unanswered = data["unanswered"]
+        scores._before = tick_from_json(data["before"]) if data["before"] else None
+        return scores
 
     def _count_replicas(self, tick: Tick) -> None:
         """Note the most that ran: now, or since the last tick, when its change was carried out.
@@ -146,15 +184,21 @@ def _latency(histogram: Histogram) -> dict[str, float | None]:
     }
 
 
-def _ages(ages: Sequence[float]) -> dict[str, float | None]:
+def _bare(tick: Tick) -> Tick:
+    """What the next tick is compared with."""
+    status = replace(tick.status, latency=FrozenDict(), events=(), batches=FrozenDict(), over=False)
+    return Tick(at=tick.at, status=status)
+
+
+def _ages(ages: Sample) -> dict[str, float | None]:
     """Age of records when sources took them, one sample a tick: the thesis' latency."""
     if not ages:
         return dict.fromkeys(("avg", "p50", "p95", "max"))
     return {
-        "avg": _round(sum(ages) / len(ages)),
-        "p50": _round(percentile(ages, 50)),
-        "p95": _round(percentile(ages, 95)),
-        "max": _round(max(ages)),
+        "avg": _round(ages.mean),
+        "p50": _round(percentile(ages.values, 50)),
+        "p95": _round(percentile(ages.values, 95)),
+        "max": _round(ages.max),
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from penstock.control.journal_parts import older_parts
 from penstock.control.rundir import JOURNAL
 
 #: Events that say that an operator was started again after a failure.
@@ -74,9 +75,10 @@ def _count(tail: JournalTail, data: Mapping[str, Any]) -> None:
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
-    if path.is_file():
-        with path.open("rb") as stream:
-            yield from (line for line in stream if line.endswith(b"\n"))
+    for part in [*older_parts(path), path]:
+        if part.is_file():
+            with part.open("rb") as stream:
+                yield from (line for line in stream if line.endswith(b"\n"))
 
 
 def _parse(line: bytes) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.control.decider import Decider
 from penstock.control.header import SPARK, make_header
+from penstock.control.journal_parts import Limits
 from penstock.control.limits import ask_within
 from penstock.control.loop import Schedule
 from penstock.control.registry import find_policy
@@ -185,6 +186,7 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
     ):
         if value is not None and not 0 < value < math.inf:
             raise InputError(name, f"must be above 0 and finite, got {value:g}")
+    Limits.of(spec.journal_mb)
     if spec.minutes is not None and spec.minutes < 1:
         raise InputError("--minutes", f"must be at least 1, got {spec.minutes}")
 

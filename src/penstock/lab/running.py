@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
-from penstock.control.journal import JournalWriter, read_ticks
+from penstock.control.journal import JournalWriter, read_newest, read_recent
+from penstock.control.journal_parts import Limits
 from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.replay import recall
 from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
@@ -71,7 +72,9 @@ def run_on_spark(
             for note in check_description(prepared.pipeline, directory, allow_removal):
                 watch.say(note)
         try:
-            with open_run(directory, prepared.spec.to_json(), prepared.header()) as journal:
+            limits = Limits.of(prepared.spec.journal_mb)
+            header, spec = prepared.header(), prepared.spec.to_json()
+            with open_run(directory, spec, header, limits=limits) as journal:
                 if is_new:
                     check_description(prepared.pipeline, directory)
                 with spark_may_go(directory):
@@ -99,6 +102,7 @@ class _Run:
         #: What the last tick before a resumption told.
         self._before: Tick | None = None
         self._recall(directory / JOURNAL)
+        journal.carry = self._outcome.to_json
 
     def _recall(self, path: Path) -> None:
         """Remember the earlier part of a run that goes on."""
@@ -106,12 +110,14 @@ class _Run:
             return
         operators = self._prepared.pipeline.operators
         scaled = [name for name, operator in operators.items() if operator.scales]
-        for tick in read_ticks(path):
-            recall([tick], self._decider, scaled)
+        recall(read_recent(path), self._decider, scaled)
+        carried, ticks = read_newest(path)
+        if carried is not None:
+            self._outcome.restore(carried)
+        for tick in ticks:
             self._outcome.add(tick)
-            self._before = tick
-        if self._before is not None:
-            self._before = rename_operators(self._before, earlier_names(path.parent))
+        if self._outcome.last is not None:
+            self._before = rename_operators(self._outcome.last, earlier_names(path.parent))
 
     def carry_out(self, lock: Lock) -> dict[str, Any]:
         pipeline, say = self._prepared.pipeline, self._watch.say

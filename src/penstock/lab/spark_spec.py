@@ -42,6 +42,8 @@ class SparkSpec:
     master: str | None = None
     #: The least and the most executors, 1:4; None: one up to all workers, if there are any.
     executors: str | None = None
+    #: How much of the journal is kept at most; None: the default.
+    journal_mb: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries; what is not given is left out."""

@@ -1,0 +1,51 @@
+"""How large a journal may become: the files that it is cut into, and how many of them stay."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import InputError
+
+MB = 1_000_000
+#: About three hours of ticks, so that a start reads no more than that.
+PART_BYTES = 8 * MB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a part is full, and how many full ones are kept."""
+
+    part_bytes: int = PART_BYTES
+    older_parts: int = 9
+
+    @classmethod
+    def of(cls, total_mb: float | None) -> "Limits":
+        """Return the limits for a journal of about so many MB.
+
+        >>> Limits.of(100), Limits.of(1)
+        (Limits(part_bytes=8000000, older_parts=11), Limits(part_bytes=500000, older_parts=1))
+        """
+        if total_mb is None:
+            return cls()
+        if not 1 <= total_mb < 1e9:
+            raise InputError("--journal-mb", f"must be at least 1, got {total_mb:g}")
+        part_bytes = min(PART_BYTES, int(total_mb * MB / 2))
+        return cls(part_bytes=part_bytes, older_parts=max(1, int(total_mb * MB / part_bytes) - 1))
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def part_path(path: Path, number: int) -> Path:
+    """Return the file of an older part.
+
+    >>> part_path(Path("journal.jsonl"), 3).name
+    'journal.000003.jsonl'
+    """
+    return path.with_name(f"{path.stem}.{number:06d}{path.suffix}")
+
+
+def older_parts(path: Path) -> list[Path]:
+    """Return the files of older parts that are there, oldest first."""
+    found = path.parent.glob(f"{path.stem}.[0-9]*{path.suffix}")
+    named = [part for part in found if part.name.split(".")[1].isdecimal()]
+    return sorted(named, key=lambda part: int(part.name.split(".")[1]))
