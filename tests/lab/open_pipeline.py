@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from penstock import Pipeline
 
-HOME = Path(os.environ["OPEN_PIPELINE_HOME"])
+HOME = Path(os.environ.get("OPEN_PIPELINE_HOME", "."))
 ROWS = "id long, ts timestamp, customer string, amount double"
 FORMATS = ("json", "csv", "parquet", "text")
 

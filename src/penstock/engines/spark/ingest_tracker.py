@@ -32,7 +32,6 @@ class IngestTracker:
     window_s: float
     arrivals: Arrivals
     rows: int = 0
-    last_batch_at: float | None = None
     #: What waits in front of it, source by source; None where nobody tells.
     backlogs: dict[int, Backlog | None] = field(default_factory=dict)
     is_behind: bool = False
@@ -44,18 +43,16 @@ class IngestTracker:
     _read: dict[int, tuple[float, float]] = field(default_factory=dict)
     _progress_batch: int = -1
 
-    def begin(self) -> None:
-        """Count what earlier starts brought."""
-        for record in self.log.news():
-            self.rows += record.rows_in
-            self.last_batch_at = record.committed_at
+    def begin(self, rows: int) -> None:
+        """Start with what earlier starts brought; old records are gone, so that is told."""
+        self.log.news()
+        self.rows = rows
 
     def look(self, now: float) -> None:
         """Read what is new in the records of its batches."""
         for record in self.log.news():
             self.arrivals.follow(record)
             self.rows += record.rows_in
-            self.last_batch_at = record.committed_at
         self._counts.append((now, self.rows))
         _forget(self._counts, now - self.window_s)
 

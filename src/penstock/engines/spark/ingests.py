@@ -41,8 +41,8 @@ class Ingests:
         """Start where the records of an earlier start end; all topics are there by now."""
         if not self.trackers:
             return
-        for tracker in self.trackers.values():
-            tracker.begin()
+        for name, tracker in self.trackers.items():
+            tracker.begin(Topic.open(self._places.topic(self._topics[name])).end)
         for topic in self._pipeline.topics:
             self._recall(topic)
         for operator in followed:
