@@ -5,6 +5,7 @@ one JSON object.
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.engines.spark.conftest import until
+from tests.engines.spark.processes import command_lines, descendants, listened_on
 
 from penstock.core.executors import Rules
 from penstock.engines.port import Plan
@@ -75,12 +77,21 @@ def drive(home: Path) -> dict[str, Any]:
         until(engine, lambda k=replicas: level.alive == k, within_s=90.0)  # type: ignore[misc]
         counts.append(level.alive)
         _until_all_work(engine, topics["b"], level.alive)
+        if replicas > 1:
+            all_of_us = descendants(os.getpid())
+            listened, commands = listened_on(all_of_us), command_lines(all_of_us)
     enough.set()
     feeding.join()
     until(engine, lambda: engine.is_drained, within_s=60.0)
     status = engine.status()
     engine.stop()
+    secret = spark.sparkContext.getConf().get("spark.authenticate.secret") or ""
+    texts = (path.read_bytes() for path in home.rglob("*") if path.is_file())
     seen = {
+        "listened": sorted(listened),
+        "executors_seen": commands.count("CoarseGrainedExecutorBackend"),
+        "secret_length": len(secret),
+        "secret_shown": secret in commands or any(secret.encode() in text for text in texts),
         "counts": counts,
         "executor_s": status.executor_s,
         "replica_s": sum(status.replica_s.values()),

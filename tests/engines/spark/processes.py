@@ -5,11 +5,16 @@ of all Python workers, also of those whose parents are gone.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "PENSTOCK_FAULTS"
 _PROC = Path("/proc")
+#: State of a socket in /proc/net/tcp that waits for connections.
+_LISTENS = "0A"
+#: 127.0.0.1 there, by itself and inside IPv6.
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,49 @@ def marked(mark: str) -> list[Process]:
         for pid, (parent, state) in found.items()
         if state not in ("", "Z")
     ]
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process and all that it has started, however far down."""
+    parents = {child: _stat(child)[0] for child in _pids()}
+    found = [pid]
+    for parent in found:
+        found += [child for child, its in parents.items() if its == parent]
+    return found
+
+
+def command_lines(pids: list[int]) -> str:
+    """What everybody on this machine may read of these processes."""
+    return "\n".join(_read(pid, "cmdline") for pid in pids)
+
+
+def listened_on(pids: list[int]) -> set[str]:
+    """Return the addresses, as the kernel writes them, that these processes listen on."""
+    sockets = {name for pid in pids for name in _open_files(pid) if name.startswith("socket:")}
+    return {
+        address.partition(":")[0]
+        for pid in pids[:1]
+        for table in ("net/tcp", "net/tcp6")
+        for address, state, inode in _connections(pid, table)
+        if state == _LISTENS and f"socket:[{inode}]" in sockets
+    }
+
+
+def _connections(pid: int, table: str) -> Iterator[tuple[str, str, str]]:
+    for line in _read(pid, table).splitlines()[1:]:
+        fields = line.split()
+        yield fields[1], fields[3], fields[9]
+
+
+def _open_files(pid: int) -> list[str]:
+    names = []
+    try:
+        for path in (_PROC / str(pid) / "fd").iterdir():
+            with suppress(OSError):
+                names.append(str(path.readlink()))
+    except OSError:  # it is gone
+        pass
+    return names
 
 
 def _is_jvm(words: tuple[str, ...]) -> bool:

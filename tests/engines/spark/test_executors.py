@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from tests.engines.spark.processes import LOOPBACK
 
 from penstock.core.executors import Rules
 from penstock.engines.spark.executors import Executors
@@ -221,3 +222,7 @@ def test_executors_go_up_and_down_under_load_and_nothing_is_lost(tmp_path: Path)
     assert (seen["failed_tasks"], seen["lost_tasks"]) == (0, False)
     assert seen["at"] < seen["executor_s"] < 3 * seen["at"]
     assert "spark.scratch" not in seen["left"]
+    # executors are asked for a secret that nobody else can see, on this machine only
+    assert seen["executors_seen"] >= 3
+    assert seen["listened"] and set(seen["listened"]) <= LOOPBACK
+    assert seen["secret_length"] == 64 and not seen["secret_shown"]

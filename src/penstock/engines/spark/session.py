@@ -5,14 +5,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
-from typing import Any
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from penstock.engines.spark import local_cluster
+from penstock.engines.spark.jvm import LOOPBACK, kill_jvm, start_gateway
 from penstock.engines.spark.masters import Master
 from penstock.engines.spark.preloading import ask_for
 from penstock.engines.spark.repartition import STORE
@@ -25,6 +25,10 @@ _SCRATCH = "spark.local.dir"
 LOG_MB = 10
 
 SETTINGS = {
+    # nobody but this machine is listened to, and nobody on it without the secret
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -72,7 +76,7 @@ def start_session(
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
     rmtree(scratch, ignore_errors=True)  # of a JVM that was killed
-    scratch.mkdir()
+    scratch.mkdir(mode=0o700)
     conf = SparkConf(loadDefaults=False)
     master = master or Master(cores=slots)
     conf.setMaster(master.url).setAppName(name)
@@ -85,13 +89,15 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     home = nullcontext() if master.workers is None else local_cluster.home_in(scratch / "home")
     with home, log.with_suffix(".out").open("ab") as stream:
-        # a signal to our group is for us; the JVM ends when we do
-        wishes: dict[str, Any] = {"stdout": stream, "stderr": stream, "start_new_session": True}
-        if lock is not None:
-            wishes["pass_fds"] = (lock,)
-        gateway = launch_gateway(conf, wishes)  # type: ignore[no-untyped-call]
-    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
-    session.dataSource.register(TopicTarget)
+        gateway = start_gateway(conf, scratch, stream, lock)
+    if master.workers is not None:  # not before: settings of a start stand on a command line
+        conf.set("spark.authenticate.secret", token_hex(32))
+    try:
+        session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        session.dataSource.register(TopicTarget)
+    except BaseException:
+        kill_session()
+        raise
     return session
 
 
@@ -107,18 +113,16 @@ def end_session(session: SparkSession) -> None:
         try:
             process.wait(timeout=10)
         except Exception:
-            process.kill()
-            process.wait()
+            kill_jvm()
         SparkContext._gateway = SparkContext._jvm = None
     if scratch is not None:
         rmtree(scratch, ignore_errors=True)
 
 
 def kill_session() -> None:
-    """End the JVM at once."""
-    gateway = SparkContext._gateway
-    if gateway is not None and gateway.proc is not None:
-        gateway.proc.kill()
+    """End the JVM at once, also one that is just starting."""
+    kill_jvm()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def _logging(log: Path) -> str:
