@@ -138,6 +138,16 @@ def test_a_directory_that_cannot_be_one(tmp_path: Path) -> None:
         pass
 
 
+def test_a_run_directory_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """It holds pickles, which a start loads."""
+    with held(tmp_path / "runs" / "new", print):
+        assert (tmp_path / "runs" / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    with held(tmp_path / "shared", print):
+        assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o755
+
+
 def test_of_a_directory_that_is_no_run_only_the_lock_goes(tmp_path: Path) -> None:
     for name in ("lock", "precious"):
         (tmp_path / name).write_text("")

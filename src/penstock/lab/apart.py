@@ -34,6 +34,7 @@ def run_apart(spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND) 
     is raised. To be called in the main thread.
     """
     _make_room(place)
+    place.mkdir(mode=0o700, parents=True)
     with begin_run(place, spec.to_json(), {}):
         pass
     (place / JOURNAL).unlink()  # the run itself writes it, with a header that it knows better

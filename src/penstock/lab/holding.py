@@ -3,10 +3,11 @@
 import logging
 import shutil
 import signal
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -26,7 +27,7 @@ PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
 def held(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
     """Hold the lock of a run; wait for it if only the remainder of a killed run has it."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        _make_private(directory)
     except OSError as error:
         problem = f"cannot be a run directory: {error.strerror}"
         raise InputError("out", problem, where=str(directory)) from None
@@ -36,6 +37,21 @@ def held(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
         yield lock
     finally:
         lock.release()
+
+
+def _make_private(directory: Path) -> None:
+    """Make a directory for its owner alone; let nobody else write to one that is there.
+
+    Operators are kept in it as pickles: whoever can write there can run code in the next start.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        if not directory.is_dir():
+            raise
+        with suppress(PermissionError):  # it belongs to somebody else, who knows what it is for
+            directory.chmod(stat.S_IMODE(directory.stat().st_mode) & ~0o022)
 
 
 def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
