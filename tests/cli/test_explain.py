@@ -1,5 +1,6 @@
 """`penstock explain`, on a recorded run and on fresh ones."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -256,3 +257,47 @@ def test_a_journal_without_ticks_is_told(tmp_path: Path, capsys: Capture) -> Non
         pass
     assert main(["explain", str(tmp_path)]) == 2
     assert "its journal has no tick yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["explain", "replay"])
+@pytest.mark.parametrize("damage", [b"[]\n", b"\xff\xfe\n", b'{"at": 9', b"{}\n", b"\0" * 99])
+def test_a_damaged_journal_is_no_traceback(
+    real_run: str, command: str, damage: bytes, capsys: Capture
+) -> None:
+    path = Path(real_run) / "journal.jsonl"
+    whole = path.read_bytes()
+    assert main([command, real_run]) == 0
+    expected = capsys.readouterr().out
+    path.write_bytes(whole + damage)
+    assert main([command, real_run]) == 0
+    assert capsys.readouterr().out == expected
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:5], damage.rstrip(b"\n") + b"\n", *lines[5:]]))
+    assert main([command, real_run]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {path}:6: ")
+
+
+def test_operators_that_came_later_are_told_of(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "run"
+    with begin_run(path, {}, {"policy": "made"}) as journal:
+        for tick in run_loop(
+            FakeEngine(), Decider(ONE_MORE), Schedule(duration_s=45, interval_s=15)
+        ):
+            journal.write(tick)
+    lines = (path / "journal.jsonl").read_text().splitlines()
+    later = lines[-1].replace('"map"', '"mapper"').replace('"at":45.0', '"at":60.0')
+    assert later != lines[-1]
+    (path / "journal.jsonl").write_text("\n".join([*lines, later, ""]))
+    assert "mapper" in tell(capsys, str(path))
+    assert "mapper" in tell(capsys, str(path), "--operator", "mapper")
+    assert "map was not there" in tell(capsys, str(path), "--operator", "map", "--at", "99")
+
+
+def test_a_journal_without_its_first_part_says_so(real_run: str, capsys: Capture) -> None:
+    path = Path(real_run) / "journal.jsonl"
+    header, *ticks = path.read_text().splitlines()
+    header = json.dumps({**json.loads(header), "version": 2, "part": 3, "begins_s": 600.0})
+    path.write_text("\n".join([header, *ticks, ""]))
+    assert "the journal of the first 10 min was removed" in tell(capsys, real_run)
+    assert main(["replay", real_run]) == 0
+    assert "first 10 min was removed" in capsys.readouterr().err

@@ -87,6 +87,9 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
     of = f" of {operator}" if operator else ""
     length = minutes(ticks[-1].at)
     yield f"{run.journal.run['policy']}: {done} changes{of} in {len(ticks)} ticks, {length}"
+    if run.journal.begins_s:
+        since = minutes(run.journal.begins_s)
+        yield f"the journal of the first {since} was removed; result.json counts all of it"
     if before := list(what_followed(ticks, -1, operator)):
         yield from ("", "before the first change", *before)
     for i in changes:

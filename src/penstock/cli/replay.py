@@ -77,6 +77,9 @@ def run(args: argparse.Namespace) -> int:
     if recorded.versions["penstock"] != __version__:
         version = recorded.versions["penstock"]
         print(f"note: this run was made by penstock {version}", file=sys.stderr)
+    if recorded.journal.begins_s:
+        since = f"{recorded.journal.begins_s / 60:.0f} min"
+        print(f"note: the journal of the first {since} was removed", file=sys.stderr)
     params, guards = parse_pairs(args.param, "--param"), parse_pairs(args.guard, "--guard")
     simulated = engine_kind(recorded.journal.run) == SIMULATOR
     ask = _of_simulated if simulated else _of_real

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.cli.charts import short, sparkline, table
 from penstock.cli.figures import percent
 from penstock.cli.timeline import Timeline
-from penstock.control.journal import read_ticks
+from penstock.control.journal import read_recent, read_ticks
 from penstock.control.loop import Tick
 from penstock.control.rundir import JOURNAL
 from penstock.core.histogram import Histogram
@@ -24,7 +24,7 @@ def report(result: Result, directory: Path) -> list[str]:
     if "replicas" not in result:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
-    for tick in read_ticks(directory / JOURNAL):
+    for tick in read_recent(directory / JOURNAL):  # of a long run the last hours
         timeline.add(tick)
     facts = list(_facts(result))
     wide = max(len(label) for label, _ in facts)

@@ -69,7 +69,8 @@ def _draw(directory: Path, name: str) -> None:
     # not before it is over: it takes a second to load
     from penstock.cli.drawing import draw_run  # noqa: PLC0415
 
-    journal = read_journal(directory / JOURNAL)
+    # of a long run the last hours: all of it would take minutes
+    journal = read_journal(directory / JOURNAL, newest=2)
     if any(tick.snapshot is not None for tick in journal.ticks):
         draw_run(journal, directory / PICTURE, name)
 

@@ -148,9 +148,12 @@ class Journal:
     begins_s: float = 0.0
 
 
-def read_journal(path: Path) -> Journal:
-    """Read a journal with all parts that are there; damaged lines at its end are left out."""
-    entries = _read([*_parts(path)])
+def read_journal(path: Path, newest: int = 0) -> Journal:
+    """Read a journal with all parts that are there, or so many of the newest.
+
+    Damaged lines at its end are left out.
+    """
+    entries = _read([*_parts(path)][-newest:])
     header = _header(entries, path)
     return Journal(header.run, tuple(_ticks(entries)), header.begins_s)
 

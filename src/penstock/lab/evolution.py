@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.core.numbers import pretty
 from penstock.engines.spark.migration import (
+    INTENT,
     Migration,
     finish_migration,
     migrate,
@@ -59,7 +60,9 @@ def check_description(
 
 def compare_with_run(pipeline: Pipeline, directory: Path) -> list[Change]:
     """List what a start of the pipeline in this run directory would change. Touches nothing."""
-    old = read_json(directory / DESCRIPTION, _DAMAGED)
+    # a migration that was cut short is finished first
+    pending = read_json(directory / INTENT)
+    old = pending["description"] if pending else read_json(directory / DESCRIPTION, _DAMAGED)
     if old is None:
         return []
     new = describe(pipeline)

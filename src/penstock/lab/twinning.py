@@ -60,6 +60,8 @@ def read_real(directory: Path) -> Real:
         raise InputError("RUN", "has not come to its end", hint, where)
     if not run.journal.ticks:
         raise InputError("RUN", "its journal has no ticks yet", where=where)
+    if run.journal.begins_s:
+        raise InputError("RUN", "the first part of its journal was removed", where=where)
     spec = SparkSpec.from_json(run.spec)
     prepared = prepare(spec)
     if prepared.load is None:
