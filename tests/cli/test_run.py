@@ -243,7 +243,9 @@ def test_what_did_not_wait_is_not_said_to_wait(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_stopped_says_how_to_go_on(tmp_path: Path) -> None:
-    assert f"penstock run --resume {tmp_path}" in shown(tmp_path, ended="stopped")
+    text = shown(tmp_path, ended="stopped")
+    assert f"penstock run --resume {tmp_path}" in text
+    assert f"penstock topics tail {tmp_path}/topics/stored shows what came out" in text
 
 
 def test_policies_beside_each_other(tmp_path: Path) -> None:
