@@ -178,6 +178,23 @@ def test_a_live_run_is_healthy_and_shows_everything(run: Path, capsys: Capture) 
     assert all(len(line) <= 80 for line in text.splitlines() if str(run) not in line)
 
 
+def test_an_egress_has_read_what_spark_has_committed(run: Path, capsys: Capture) -> None:
+    """Its position in the topic is behind until the next batch; that would look like a queue."""
+    with TopicWriter(Topic.open(run / "topics" / "counts"), "count") as writer:
+        writer.append(pa.table({"id": range(7), "n": range(7)}))
+    checkpoint = run / "checkpoints" / "store"
+    for folder in ("offsets", "commits"):
+        (checkpoint / folder).mkdir(parents=True)
+    about = '{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"1"}}'
+    for batch, end in ((0, 4), (1, 7)):
+        offset = f'{{"at":{{"counts":{end}}},"skips":{{}}}}'
+        (checkpoint / "offsets" / str(batch)).write_text(f"v1\n{about}\n{offset}")
+    (checkpoint / "commits" / "0").touch()
+    assert status(run, capsys)[1]["operators"]["store"]["queue"] == 3
+    (checkpoint / "commits" / "1").touch()
+    assert status(run, capsys)[1]["operators"]["store"]["queue"] == 0
+
+
 @pytest.mark.usefixtures("holder")
 def test_a_run_without_a_tick_is_starting(run: Path, capsys: Capture) -> None:
     code, found = status(run, capsys)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.engines.spark.checkpoints import last_batch
+from penstock.engines.spark.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.places import Places, read_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
 from penstock.errors import DamagedError, TruncatedError
 from penstock.lab.journal_tail import JournalTail
 from penstock.pipelines.declared import errors_topic
-from penstock.topics.readers import positions
 from penstock.topics.topic import Topic
 
 
@@ -85,14 +84,21 @@ def _waiting(
     if not topics:
         return None, None
     rows, ages = 0, []
+    done = record.end if record else _committed_ends(places.checkpoint(name))
     for path in topics:
         topic = Topic.open(path)
-        done = record.end if record else positions(path)
-        position = max(topic.first, done.get(path.name if record else name, topic.first))
+        position = max(topic.first, done.get(path.name, topic.first))
         if topic.end > position:
             rows += topic.end - position
             ages.append(now - _committed_at(topic, position, now))
     return rows, max(ages, default=None)
+
+
+def _committed_ends(checkpoint: Path) -> Mapping[str, int]:
+    """How far Spark has come with a query that leaves no records of ours: an egress."""
+    numbers = [int(path.name) for path in checkpoint.glob("commits/*") if path.name.isdigit()]
+    batch = planned_batch(checkpoint, max(numbers)) if numbers else None
+    return batch.ends if batch else {}
 
 
 def _committed_at(topic: Topic, offset: int, now: float) -> float:
