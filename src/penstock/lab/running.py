@@ -45,6 +45,7 @@ from penstock.lab.holding import (
     spark_may_go,
 )
 from penstock.lab.outcome import Outcome, offered_rate, records, who_leaves_out
+from penstock.lab.output_size import bound_output
 from penstock.lab.preparing import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
 from penstock.pipelines.pipeline import Pipeline
@@ -233,6 +234,7 @@ class _Run:
         self._journal.write(tick)
         self._outcome.add(tick)
         self._watch.tick(tick)
+        bound_output(self._places.log.with_suffix(".out"))
 
     def _result(self, engine: SparkEngine, ending: Ending) -> dict[str, Any]:
         prepared = self._prepared
