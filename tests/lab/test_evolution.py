@@ -9,12 +9,22 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.test_changes import NAMES, shop
 
+from penstock.control.journal_parts import Limits
+from penstock.control.loop import Tick
+from penstock.control.rundir import open_run
+from penstock.core.frozen import FrozenDict
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.port import Status
 from penstock.engines.spark import migration
 from penstock.engines.spark.checkpoints import planned_batch
 from penstock.engines.spark.places import Places, write_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
 from penstock.errors import InputError
+from penstock.lab import running
 from penstock.lab.evolution import check_description, compare_with_run, earlier_names
+from penstock.lab.preparing import prepare
+from penstock.lab.spark_spec import SparkSpec
+from penstock.lab.watching import Sight, Stop
 from penstock.pipelines.pipeline import Pipeline
 from penstock.state.runs import Run
 from penstock.state.version import Version
@@ -63,6 +73,10 @@ def make_run(directory: Path) -> Places:
         write_json(places.duty(name), {"name": name})
         places.plan(name).parent.mkdir(exist_ok=True)
         places.plan(name).write_bytes(b"a pickle")
+    variables = places.checkpoint("total") / "state" / "0" / "_metadata" / "v2" / "0"
+    variables.parent.mkdir(parents=True)
+    schema = f"file:{places.checkpoint('total')}/state/0/_stateSchema/default/0_x"
+    variables.write_text(f'v2\n{{"stateSchemaFilePaths":["{schema}"]}}')
     (places.state("total") / "segments").mkdir(parents=True)
     (places.state("total") / "segments" / "x.arrow").write_bytes(b"state")
     return places
@@ -143,6 +157,8 @@ def check_renamed(places: Places) -> None:
     assert [len(written.outputs[name]) for name in written.outputs] == [1]
     assert list(written.outputs) == ["orders"]
     assert (places.state("sum") / "segments" / "x.arrow").read_bytes() == b"state"
+    variables = places.checkpoint("sum") / "state" / "0" / "_metadata" / "v2" / "0"
+    assert f"file:{places.checkpoint('sum')}/state/0/_stateSchema" in variables.read_text()
     assert not (places.run / migration.INTENT).exists()
     # no old name is left, neither of a file nor in one; commits from before keep their writer,
     # and every start writes its code anew
@@ -267,3 +283,98 @@ def test_columns_are_also_compared_with_the_topics_themselves(tmp_path: Path) ->
     assert [change.verdict for change in found] == ["refused"]
     assert "topic 'parsed': schema: column 'price': expected float, found double" in found[0].what
     assert places.topic("parsed").is_dir()
+
+
+# --- what a run remembers of itself
+
+FILE = """
+from penstock import Pipeline
+
+pipeline = Pipeline("shop")
+pipeline.topic("sales", "id long", external=True)
+for topic in ("parsed", "kept"):
+    pipeline.topic(topic, "id long")
+
+@pipeline.batches("sales", "parsed", max_replicas=4{was})
+def {name}(batch):
+    return batch
+
+@pipeline.batches("parsed", "kept", max_replicas=8)
+def {other}(batch):
+    return batch
+"""
+
+
+def tick_of(at: float, **replicas: int) -> Tick:
+    operators = {
+        name: OperatorSnapshot(name=name, parallelism=k, service_time_s=0.1)
+        for name, k in replicas.items()
+    }
+    status = Status(
+        at=at,
+        requested=FrozenDict(replicas),
+        running=FrozenDict(replicas),
+        replica_s=FrozenDict({name: at * k for name, k in replicas.items()}),
+    )
+    return Tick(at=at, status=status, snapshot=Snapshot(at=at, operators=FrozenDict(operators)))
+
+
+def resumed(directory: Path, path: Path, limits: Limits, **changed: str) -> running._Run:
+    path.write_text(FILE.format(**{"name": "parse", "other": "keep", "was": "", **changed}))
+    prepared = prepare(SparkSpec(pipeline=str(path)))
+    removed = ["keep"] if (directory / "run.toml").is_file() and "other" in changed else []
+    if (directory / "run.toml").is_file():
+        check_description(prepared.pipeline, directory, removed)
+    with open_run(directory, prepared.spec.to_json(), prepared.header(), limits=limits) as journal:
+        check_description(prepared.pipeline, directory)
+        run = running._Run(prepared, directory, Silent(), Stop(), journal)
+        for number in range(1, 4):
+            names = {changed.get("name", "parse"): 6, changed.get("other", "keep"): number}
+            run._note(tick_of(journal.start_s + 15.0 * number, **names))
+    return run
+
+
+class Silent:
+    """Is told, and tells nobody."""
+
+    def say(self, text: str) -> None: ...
+
+    def look(self, sight: Sight) -> None: ...
+
+    def tick(self, tick: Tick) -> None: ...
+
+
+@pytest.mark.parametrize("part_bytes", [10**6, 1])
+def test_a_run_remembers_its_replicas_under_their_new_names(
+    tmp_path: Path, part_bytes: int
+) -> None:
+    limits = Limits(part_bytes=part_bytes, older_parts=1)
+    place, path = tmp_path / "run", tmp_path / "shop.py"
+    resumed(place, path, limits)
+    # nothing changed: as many replicas as before, if the pipeline still allows them
+    run = resumed(place, path, limits)
+    assert run._initial == {"parse": 4, "keep": 3}
+    run = resumed(place, path, limits, name="read", was=', was="parse"')
+    assert run._initial == {"read": 4, "keep": 3}
+    again = resumed(place, path, limits, name="read", was=', was="parse"')
+    assert again._initial == {"read": 4, "keep": 3}
+    last = again._outcome.last
+    assert last is not None and last.at == 4 * 45.0
+    # each start of the fake engine reports times of the whole run anew: 45, 90, 135, 180 seconds
+    assert last.status.replica_s["read"] == 6 * (45 + 90 + 135 + 180)
+    figures = again._outcome.result()
+    assert figures["seconds"] == 180.0
+    assert set(figures["operators"]) == {"read", "keep"}
+
+
+def test_what_a_removed_operator_cost_still_counts(tmp_path: Path) -> None:
+    place, path = tmp_path / "run", tmp_path / "shop.py"
+    resumed(place, path, Limits())
+    run = resumed(place, path, Limits(), other="store")
+    assert run._initial == {"parse": 4}
+    assert run._outcome.last is not None
+    spent = run._outcome.last.status.replica_s
+    assert spent == {"parse": 6 * (45 + 90), "keep": 3 * 45, "store": 3 * 90}
+    assert run._outcome.result()["operators"]["keep"]["replicas"]["max"] == 3
+    # policies see no snapshot of the pipeline as it was
+    assert all(set(snapshot.operators) != {"parse", "keep"} for snapshot in run._decider._history)

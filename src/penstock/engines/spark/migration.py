@@ -131,9 +131,20 @@ def _rename_operator(places: Places, old: str, new: str) -> None:
     for folder in _operator_folders(places.run):
         for path in _entries_of(folder, old):
             _move(path, folder / f"{new}{path.name.removeprefix(old)}")
+    _rename_in_state(places.checkpoint(old), places.checkpoint(new))
     for topic in _folders(places.run / "topics"):
         _move(topic / READERS / f"{old}.json", topic / READERS / f"{new}.json")
         _rename_writer(topic, old, new)
+
+
+def _rename_in_state(old: Path, new: Path) -> None:
+    """State with variables of its own (`transformWithState`) names files by their full paths."""
+    for path in new.glob("state/*/_metadata/v2/[0-9]*"):
+        before = path.read_text(encoding="utf-8")
+        after = before.replace(f"{old}/", f"{new}/")
+        if after != before:
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            replace_file(path, after.encode())
 
 
 def _rename_writer(topic: Path, old: str, new: str) -> None:
