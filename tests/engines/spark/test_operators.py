@@ -296,7 +296,8 @@ def test_streams_come_in_and_go_out(
         engine.stop()
     assert snapshot.topology.sources == ("double",)
     assert snapshot.offered["double"] > 0
-    assert rows(places, "lines", "value") == lines
+    # Spark deals the lines of a socket to tasks in turn
+    assert sorted(rows(places, "lines", "value")) == sorted(lines)
     assert rows(places, "ticks", "_event") == rows(places, "ticks", "timestamp")
     written = [row.value for row in spark.read.parquet(str(tmp_path / "files")).collect()]
     doubled = rows(places, "doubled", "value")
