@@ -23,13 +23,16 @@ from pathlib import Path
 
 from tests.engines.spark.audit import Auditor
 from tests.engines.spark.child import Child
-from tests.engines.spark.drive import PIPELINES
+from tests.engines.spark.drive import PIPELINES, SOURCE
+from tests.engines.spark.file_source import FileSource
 from tests.engines.spark.oracle import differences
 from tests.engines.spark.processes import Process, is_at_work, marked
 from tests.engines.spark.ready_oracles import ORACLES, problems
 
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_topics
+from penstock.topics.readers import positions
+from penstock.topics.topic import Topic
 
 #: Whose turn it is, over and over. What comes right after a restart may come while it starts.
 TURNS = ("driver", "jvm", "worker", "source", "jvm", "driver", "committer", "daemon", "committer")
@@ -39,6 +42,11 @@ EARLY = 0.5
 IN_A_COMMIT, SOON_S = 0.5, 3.0
 #: A kill comes so many seconds after the driver reported that it is running.
 SOONEST_S, LATEST_S = 0.3, 6.0
+#: Rows/s of files that arrive.
+RATE = 30.0
+#: Data flows if rows wait and others were committed within these seconds; how long that is
+#: waited for before a kill.
+FLOWING_S, FLOW_PATIENCE_S = 3.0, 60.0
 #: No more than this is waited for anything, and for everything to be processed in the end.
 PATIENCE_S, LAST_PATIENCE_S = 300.0, 1800.0
 
@@ -50,8 +58,10 @@ class Outcome:
     seed: int
     directory: str
     kills: dict[str, int] = field(default_factory=dict)
-    #: Kills of the driver or the JVM while they started.
+    #: Kills of the driver or the JVM while they started, and kills while data flowed: rows
+    #: waited, and others had been committed in the seconds before.
     early: int = 0
+    mid_flow: int = 0
     restarts: int = 0
     #: Drivers that left although nobody had killed them or their JVM.
     gave_up: int = 0
@@ -84,9 +94,15 @@ class Chaos:
         self._starts = 0
         self._asked_for = False
         self.outcome = Outcome(seed=seed, directory=str(directory))
-        pipeline, places = PIPELINES[name](), Places(self._run)
+        pipeline, places = PIPELINES[name](directory / SOURCE), Places(self._run)
         make_topics(pipeline, places)
-        (self._source,) = pipeline.feeds
+        self._source = next(iter(pipeline.feeds), "numbers")
+        self._files = None if pipeline.feeds else FileSource(directory / SOURCE, RATE)
+        self._inputs = {
+            (topic, op.name): Topic.open(places.topic(topic))
+            for op in pipeline.operators.values()
+            for topic in op.reads
+        }
         with_state = [ORACLES[name].operator if name in ORACLES else "fifties"]
         self._auditor = Auditor(
             {topic: places.topic(topic) for topic in pipeline.topics},
@@ -150,12 +166,14 @@ class Chaos:
         else:
             self._running()
             time.sleep(self._rng.uniform(SOONEST_S, LATEST_S))
+            self._wait_for_flow()
             if self._rng.random() < IN_A_COMMIT:
                 self._wait_for_a_commit()
         victim = self._victim(turn)
         if victim is None:  # the driver left by itself meanwhile
             self._running()
             return
+        self.outcome.mid_flow += self._is_flowing()
         _kill(victim)
         self.outcome.kills[turn] = self.outcome.kills.get(turn, 0) + 1
         if ends_run:
@@ -170,6 +188,20 @@ class Chaos:
                 return self._choose(found)
             time.sleep(0.02)
         return None
+
+    def _wait_for_flow(self) -> None:
+        deadline = time.monotonic() + FLOW_PATIENCE_S
+        while not self._is_flowing() and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def _is_flowing(self) -> bool:
+        """Whether rows wait for an operator, and operators have committed some just now."""
+        since, waits, moves = time.time() - FLOWING_S, False, False
+        for (_, reader), topic in self._inputs.items():
+            end = topic.refresh()
+            waits |= positions(topic.directory).get(reader, 0) < end
+            moves |= topic.newest is not None and topic.newest.at > since
+        return waits and moves
 
     def _wait_for_a_commit(self) -> None:
         committers = [process.pid for process in self._child.processes("committer")]
@@ -189,7 +221,10 @@ class Chaos:
         while self._auditor.produced[self._source] < records:
             self._running()
             time.sleep(0.5)
-        (self._run / "finish").touch()
+        produced = self._files.stop() if self._files else 0
+        aside = self._run / "finish.tmp"
+        aside.write_text(str(produced))
+        aside.rename(self._run / "finish")
         while self._child.wait(LAST_PATIENCE_S) != 0:
             if self._child.code is None:
                 self.outcome.wrong.append("the last driver does not come to an end")
@@ -211,7 +246,7 @@ class Chaos:
             seen.wrong += problems(self._name, found, self._auditor.batches, self._auditor.reached)
         else:
             last = max(first for first, end in self._auditor.batches["fifties"] if end > first)
-            seen.wrong += map(str, differences(found, seen.produced, last))
+            seen.wrong += map(str, differences(found, last))
         seen.wrong += [f"left behind: {one.kind} {one.pid}" for one in self._left()]
 
     def _left(self) -> list[Process]:
@@ -265,7 +300,8 @@ def table(outcome: Outcome) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(outcome.kills.items()))
     rows = [
         ("seed", outcome.seed),
-        ("kills", f"{sum(outcome.kills.values())} ({kinds}), {outcome.early} while starting"),
+        ("kills", f"{sum(outcome.kills.values())} ({kinds})"),
+        ("", f"{outcome.mid_flow} while data flowed, {outcome.early} while starting"),
         ("starts again", f"{outcome.restarts} of the driver, {outcome.revived} of one operator"),
         ("drivers that gave up", outcome.gave_up),
         (

@@ -1,5 +1,6 @@
 """A pipeline with everything that a kill could break: a chain, a split, a union, a side output.
 
+files -> numbers                 an ingest
 numbers -> scale -> scaled -> odd     -> odds --------------------+
              |             -> burst   -> parts -> label -> labelled -> gather -> everything
              |             -> running -> sums       state in slices: sums so far, row by row
@@ -8,11 +9,12 @@ numbers -> scale -> scaled -> odd     -> odds --------------------+
 """
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 
 from penstock.pipelines.pipeline import Pipeline
@@ -26,8 +28,8 @@ ROW_S = 0.002
 ROWS = "id long, part int, value long, label string"
 
 
-def chaos_pipeline() -> Pipeline:
-    """Declare it; all topics let go what was read."""
+def chaos_pipeline(source: Path) -> Pipeline:
+    """Declare it over files that arrive in a directory; topics let go what was read."""
     pipeline = Pipeline("chaos")
     pipeline.topic("numbers", "id long, text string")
     pipeline.topic("scaled", "id long, value long, bucket long")
@@ -36,10 +38,10 @@ def chaos_pipeline() -> Pipeline:
     pipeline.topic("labelled", ROWS)
     pipeline.topic("everything", ROWS)
 
-    @pipeline.produces("numbers", arrivals="deterministic")
-    def numbers(first_id: int, due: pa.Array) -> pa.Table:
-        ids = range(first_id, first_id + len(due))
-        return pa.table({"id": ids, "text": [f"n{i % 13}" for i in ids]})
+    @pipeline.ingest(writes="numbers")
+    def files(spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.schema("id long, text string")
+        return reader.option("maxFilesPerTrigger", 8).json(str(source))
 
     @pipeline.batches("numbers", "scaled", max_replicas=MOST, on_error="dead-letter", chunk_rows=20)
     def scale(batch: pa.RecordBatch) -> dict[str, pa.Array]:
@@ -100,7 +102,6 @@ def chaos_pipeline() -> Pipeline:
 
     pipeline.topic("windows", "start timestamp, bucket long, n long, total long")
 
-    # of the numbers as they come: rows in the order of slices would be late here and there
     @pipeline.native("numbers", "windows", max_replicas=3)
     def fifties(df: DataFrame) -> DataFrame:
         timed = df.withColumn("at", F.timestamp_seconds("id")).withWatermark("at", "0 seconds")

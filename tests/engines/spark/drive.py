@@ -14,14 +14,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from tests.engines.spark.chaos_pipeline import chaos_pipeline
 from tests.engines.spark.resuming import broken_rules, run_again
-from tests.engines.spark.soak_pipeline import soak_pipeline
 
 from penstock.core.decision import Move
 from penstock.core.histogram import Histogram
@@ -41,15 +39,16 @@ from penstock.topics.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
 #: Records take a while in all of them, so that kills come in the middle of a batch.
-PIPELINES: dict[str, Callable[[], Pipeline]] = {
+#: Those without producers read files from the directory that they are given.
+PIPELINES: dict[str, Callable[[Path], Pipeline]] = {
     "chaos": chaos_pipeline,
-    "soak": soak_pipeline,
-    "words": partial(words.build, service_s=0.02),
-    "clicks": partial(clicks.build, service_s=0.02),
-    "tweets-authors": partial(tweets_authors.build, service_s=0.02),
+    "words": lambda _: words.build(service_s=0.02),
+    "clicks": lambda _: clicks.build(service_s=0.02),
+    "tweets-authors": lambda _: tweets_authors.build(service_s=0.02),
 }
-#: What is not named here goes at the pace of chaos.
-PACES = {"chaos": Pace(batch_s=0.4, gap_s=0.3), "soak": Pace(batch_s=0.5, gap_s=0.3)}
+PACE = Pace(batch_s=0.4, gap_s=0.3)
+#: Where files arrive, beside the run directory.
+SOURCE = "in"
 #: Slices of an operator that move with each change.
 MOVED = 3
 FAILED, NO_JVM = 3, 4
@@ -80,7 +79,7 @@ def locked(path: Path) -> Lock:
             return lock
 
 
-class Feeder:
+class Producing:
     """Produces the one source topic in a thread of its own until it is told to stop."""
 
     def __init__(self, pipeline: Pipeline, places: Places, rate: float) -> None:
@@ -102,6 +101,18 @@ class Feeder:
         return self._topic.refresh()
 
 
+class Reading:
+    """Files that the parent writes; when it is done, `finish` says how many rows there are."""
+
+    def __init__(self, topic: Path, finish: Path) -> None:
+        self._topic, self._finish = Topic.open(topic), finish
+
+    def stop(self) -> int | None:
+        """Return how many rows there are; None while some have not been read."""
+        rows = int(self._finish.read_text())
+        return rows if self._topic.refresh() >= rows else None
+
+
 def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     """Run it until the parent wants it finished, or until something breaks."""
     places = Places(args.run)
@@ -112,9 +123,12 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     spark = start_session("faults", SLOTS, places.log, lock=lock.fileno())
     tell("session")
     warm(spark, WARM, args.run / "warm")
-    engine = SparkEngine(spark, pipeline, places, pace=PACES.get(args.pipeline, PACES["chaos"]))
+    engine = SparkEngine(spark, pipeline, places, pace=PACE)
     engine.start()
-    feeder = Feeder(pipeline, places, args.rate)
+    if pipeline.feeds:
+        feeder: Producing | Reading = Producing(pipeline, places, args.rate)
+    else:
+        feeder = Reading(places.topic("numbers"), args.run / "finish")
     tell("running")
     produced = _until_finished(engine, feeder, args)
     if engine.failed:
@@ -127,7 +141,9 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     return 0
 
 
-def _until_finished(engine: SparkEngine, feeder: Feeder, args: argparse.Namespace) -> int | None:
+def _until_finished(
+    engine: SparkEngine, feeder: Producing | Reading, args: argparse.Namespace
+) -> int | None:
     """Change replicas at random and report; return the rows produced, None if it failed."""
     rng = random.Random(args.seed)
     produced, told_at = None, time.monotonic()
@@ -163,7 +179,7 @@ def _change(pipeline: Pipeline, rng: random.Random) -> Plan:
     replicas = {
         op.name: rng.randint(1, op.options.max_replicas)
         for op in operators
-        if op.kind != "native" or rng.random() < SELDOM
+        if op.scales and (op.kind != "native" or rng.random() < SELDOM)
     }
     moves = tuple(
         Move(f"{op.name}/{rng.randrange(op.slicing.slices)}", "", f"{op.name}/{home}")
@@ -193,7 +209,7 @@ def main() -> int:
     args = parser.parse_args()
     tell("started", pid=os.getpid())
     try:
-        return drive(PIPELINES[args.pipeline](), args)
+        return drive(PIPELINES[args.pipeline](args.run.parent / SOURCE), args)
     except (Py4JError, PySparkException, ConnectionError) as error:
         tell("no-jvm", error=repr(error)[:500])
         kill_session()

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import duckdb
 import pyarrow as pa
 
-#: By topic, from the view `ids` of the numbers that were produced, 0 to n - 1.
+#: By topic, from the numbers as they came in: `ids` with the offset of each.
 EXPECTED = {
-    "numbers": "SELECT id, 'n' || (id % 13) AS text FROM ids",
+    "numbers": """
+        SELECT range AS id, 'n' || (range % 13) AS text
+        FROM range((SELECT max(id) + 1 FROM ids))""",
     "scale-errors": """
-        SELECT 'numbers' AS topic, id AS "offset", 'ValueError: cannot scale ' || id AS error,
+        SELECT 'numbers' AS topic, "offset", 'ValueError: cannot scale ' || id AS error,
                '{"id": ' || id || ', "text": "n' || (id % 13) || '"}' AS row
         FROM ids WHERE id % 97 = 96""",
     "scaled": """
@@ -20,12 +22,13 @@ EXPECTED = {
     "sums": """
         SELECT id, id % 37 AS bucket, count(*) OVER so_far AS n,
                (sum(7 * id + 3) OVER so_far)::BIGINT AS total
-        FROM ids WHERE id % 97 <> 96 WINDOW so_far AS (PARTITION BY id % 37 ORDER BY id)""",
-    # what the batches before the last one have seen has closed the windows
+        FROM ids WHERE id % 97 <> 96
+        WINDOW so_far AS (PARTITION BY id % 37 ORDER BY "offset")""",
+    # the newest number of the batches before the last one has closed the windows
     "windows": """
         SELECT to_timestamp(id // 50 * 50) AS start, id % 37 AS bucket, count(*) AS n,
                sum(id)::BIGINT AS total
-        FROM ids WHERE id // 50 * 50 + 50 < (SELECT id FROM last_batch) GROUP BY ALL""",
+        FROM ids WHERE id // 50 * 50 + 50 <= (SELECT id FROM last_batch) GROUP BY ALL""",
     # 7 n + 3 is odd where n is even
     "odds": """
         SELECT id, -1 AS part, 7 * id + 3 AS value, 'odd' AS label
@@ -65,15 +68,20 @@ class Difference:
         )
 
 
-def differences(found: Mapping[str, pa.Table], produced: int, last_batch: int) -> list[Difference]:
-    """Compare every topic as a multiset of rows with what so many numbers make of it.
+def differences(found: Mapping[str, pa.Table], last_batch: int) -> list[Difference]:
+    """Compare every topic as a multiset of rows with what the numbers make of it.
 
-    The last batch of the windows began with the number `last_batch`.
+    The last batch of the windows began with the row of this offset. The numbers themselves
+    must be 0 to n - 1.
     """
+    numbers = found["numbers"]
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        database.execute(f"CREATE VIEW ids AS SELECT range AS id FROM range({produced})")
-        database.execute(f"CREATE VIEW last_batch AS SELECT {last_batch} AS id")
+        offsets = pa.array(range(len(numbers)), pa.int64())
+        database.register("ids", pa.table({"id": numbers["id"], "offset": offsets}))
+        database.execute(
+            f"CREATE VIEW last_batch AS SELECT max(id) AS id FROM ids WHERE offset < {last_batch}"
+        )
         each = [_difference(database, topic, found[topic]) for topic in EXPECTED]
     return [difference for difference in each if difference.lost or difference.doubled]
 

@@ -122,7 +122,7 @@ def _is_jvm(words: tuple[str, ...]) -> bool:
 
 def _kind(words: tuple[str, ...], is_child_of_jvm: bool) -> str:
     line = " ".join(words)
-    if "tests.engines.spark.drive" in line:
+    if "tests.engines.spark.drive" in line or "-m penstock run" in line:
         return "driver"
     if "penstock.engines.spark.daemon" in line or "pyspark.daemon" in line:
         is_committer = "python_streaming_sink_runner" in line

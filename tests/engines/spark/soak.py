@@ -1,9 +1,10 @@
-"""Run a pipeline for a while under load while replicas change: nothing may grow.
+"""Let `penstock run` read files under a load that changes: nothing may grow or get lost.
 
     python -m tests.engines.spark.soak --minutes 10
 
 Prints the first and the last quarter after a warm-up, and by how much a line through the last
-70 % of the samples rises. Each measure has a bound; below all of them the run is flat.
+70 % of the samples rises. Each measure has a bound; below all of them the run is flat. Then the
+run is stopped, and every row that was written must have been processed once.
 """
 
 import argparse
@@ -19,18 +20,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from tests.engines.spark.child import Child
-from tests.engines.spark.processes import marked
+from tests.engines.spark.file_source import FileSource
+from tests.engines.spark.processes import MARK, marked
 
 from penstock.engines.spark.monitor import slope
+from penstock.topics.topic import Topic
+
+PENSTOCK = (sys.executable, "-m", "penstock")
+PIPELINE = Path(__file__).with_name("soak_pipeline.py")
 
 SAMPLE_S = 10.0
-CHANGE_S = 5.0
+#: Rows/s that arrive on average; by turns less and more, so that replicas change.
 RATE = 300.0
+WAVE, WAVE_S = 0.6, 120.0
 #: The share of the run that is judged; before it workers start and logs fill up.
 JUDGED = 0.7
-#: A rise over the judged part of less than this share of the mean is flat. Latency is shown
-#: only: the machine may have more to do.
+#: A rise over the judged part of less than this share of the mean is flat. Replicas and queues
+#: are shown only, and the journal, which grows until its oldest parts are removed.
 BOUNDS = {
     "disk_mb": 0.15,
     "files": 0.10,
@@ -56,8 +62,11 @@ class Sample:
     workers: int
     driver_descriptors: int
     jvm_descriptors: int
-    p50_s: float | None
-    p95_s: float | None
+    #: Of the journal, with its older parts.
+    journal_mb: float
+    #: Replicas of all operators, and rows that wait.
+    replicas: int
+    queue: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +94,9 @@ def _clean_up(pid: int) -> None:
         subprocess.run(["jcmd", str(pid), "GC.run"], capture_output=True, check=False)
 
 
-def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
+def sample(run: Path, mark: str, at_s: float) -> Sample:
     """Look at everything once."""
-    sizes = list(_sizes(run))
+    sizes = dict(_sizes(run))
     processes = marked(mark)
     memory = {"driver": 0.0, "jvm": 0.0, "workers": 0.0}
     descriptors = {"driver": 0, "jvm": 0}
@@ -98,10 +107,12 @@ def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
         memory[who] += process.pss_bytes / 1e6
         if who in descriptors:
             descriptors[who] += process.descriptors
-    told = child.all_told("going")
+    journal = sum(size for path, size in sizes.items() if path.name.startswith("journal"))
+    status = json.loads(_penstock("status", str(run), "--json").stdout or "{}")
+    operators = status.get("operators", {}).values()
     return Sample(
         at_s=round(at_s, 1),
-        disk_mb=sum(sizes) / 1e6,
+        disk_mb=(sum(sizes.values()) - journal) / 1e6,
         files=len(sizes),
         driver_mb=memory["driver"],
         jvm_mb=memory["jvm"],
@@ -109,17 +120,19 @@ def sample(run: Path, child: Child, mark: str, at_s: float) -> Sample:
         workers=sum(process.kind not in ("driver", "jvm") for process in processes),
         driver_descriptors=descriptors["driver"],
         jvm_descriptors=descriptors["jvm"],
-        p50_s=told[-1]["p50_s"] if told else None,
-        p95_s=told[-1]["p95_s"] if told else None,
+        journal_mb=journal / 1e6,
+        replicas=sum(operator.get("running") or 0 for operator in operators),
+        queue=sum(operator.get("queue") or 0 for operator in operators),
     )
 
 
-def _sizes(run: Path) -> Iterator[int]:
+def _sizes(run: Path) -> Iterator[tuple[Path, int]]:
     """What each file takes on disk."""
     for folder, _, names in os.walk(run):
         for name in names:
+            path = Path(folder) / name
             try:
-                yield (Path(folder) / name).stat().st_blocks * 512
+                yield path, path.stat().st_blocks * 512
             except FileNotFoundError:  # retention was quicker
                 continue
 
@@ -150,31 +163,62 @@ def course(measure: str, judged: Sequence[tuple[float, float]]) -> Course:
     )
 
 
-def soak(directory: Path, minutes: float, seed: int) -> tuple[list[Sample], list[str]]:
+def soak(directory: Path, minutes: float) -> tuple[list[Sample], list[str]]:
     """Run for so long; return the samples, and what went wrong."""
     run, mark = directory / "run", f"{directory.name}-{os.getpid()}/"
-    run.mkdir()
-    wishes = ["--pipeline", "soak", "--rate", str(RATE), "--change-s", str(CHANGE_S)]
-    child = Child(run, mark, *wishes, "--tell-s", str(SAMPLE_S), "--seed", str(seed))
+    source = FileSource(directory / "in", RATE, wave=WAVE, wave_s=WAVE_S)
+    options = ["--set", f"source={source.directory}", "--policy", "ds2", "--interval", "10"]
+    with (directory / "run.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*PENSTOCK, "run", str(PIPELINE), *options, "--out", str(run), "--plain"],
+            env={**os.environ, MARK: mark},
+            stdout=log,
+            stderr=log,
+        )
     samples: list[Sample] = []
     wrong = []
     try:
-        if not child.wait_for("running", PATIENCE_S):
-            return samples, [f"it never ran; see {run}"]
         began = time.monotonic()
-        while (passed_s := time.monotonic() - began) < minutes * 60 and child.code is None:
-            samples.append(sample(run, child, mark, passed_s))
-            time.sleep(max(0.0, began + len(samples) * SAMPLE_S - time.monotonic()))
-        (run / "finish").touch()
-        if child.wait(PATIENCE_S) != 0:
-            wrong.append(f"the driver ended with {child.code}; see {run}")
-        wrong += [str(message) for message in child.all_told("revived")]
+        while (passed_s := time.monotonic() - began) < minutes * 60 and process.poll() is None:
+            if (run / "journal.jsonl").is_file():
+                samples.append(sample(run, mark, passed_s))
+            time.sleep(SAMPLE_S)
+        wrong += _end(source, run, process)
     finally:
+        source.stop()
         time.sleep(2)
-        for process in marked(mark):
-            wrong.append(f"left behind: {process.kind} {process.pid}")
-            os.kill(process.pid, 9)
+        for left in marked(mark):
+            wrong.append(f"left behind: {left.kind} {left.pid}")
+            os.kill(left.pid, 9)
     return samples, wrong
+
+
+def _end(source: FileSource, run: Path, process: "subprocess.Popen[bytes]") -> list[str]:
+    """Let everything be processed, stop the run, and count."""
+    rows, deadline = source.stop(), time.monotonic() + PATIENCE_S
+    done = Topic.open(run / "topics" / "done")
+    while done.refresh() < rows and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(1)
+    stopped = _penstock("stop", str(run))
+    wrong = [] if stopped.returncode == 0 else [f"stop: {stopped.stderr}"]
+    process.wait(PATIENCE_S)
+    if done.refresh() != rows:
+        wrong.append(f"{rows} rows were written, {done.end} are done")
+    result = json.loads((run / "result.json").read_text())
+    if result["records"]["lost"]:
+        wrong.append(f"lost: {result['records']}")
+    restarts = sum("restarting" in line for line in _journal_events(run))
+    return [*wrong, *([f"{restarts} restarts"] if restarts else [])]
+
+
+def _journal_events(run: Path) -> Iterator[str]:
+    for path in run.glob("journal*.jsonl"):
+        for line in path.read_text().splitlines():
+            yield from (event["kind"] for event in json.loads(line).get("events", ()))
+
+
+def _penstock(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*PENSTOCK, *words], capture_output=True, text=True, check=False)
 
 
 def table(courses: Sequence[Course]) -> str:
@@ -187,15 +231,19 @@ def table(courses: Sequence[Course]) -> str:
     return "\n".join(lines)
 
 
+def _journal_growth(samples: Sequence[Sample]) -> str:
+    grown = slope([(s.at_s, s.journal_mb) for s in samples]) or 0.0
+    return f"the journal grows by {grown * 86400:.0f} MB a day until old parts are removed"
+
+
 def main() -> int:
     """Soak as the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="penstock-soak-"))
-    samples, wrong = soak(directory, args.minutes, args.seed)
+    samples, wrong = soak(directory, args.minutes)
     courses = courses_of(samples)
     grows = [one.measure for one in courses if one.verdict == "GROWS"]
     verdict = "flat" if courses and not grows and not wrong else "NOT flat"
@@ -204,7 +252,8 @@ def main() -> int:
         print(json.dumps({**told, "courses": [asdict(one) for one in courses]}))
     else:
         print(table(courses), *wrong, sep="\n")
-        print(f"{len(samples)} samples, {RATE:g} records/s, replicas change every {CHANGE_S:g} s")
+        print(f"{len(samples)} samples, {RATE:g} records/s on average, from files")
+        print(_journal_growth(samples))
         print(verdict)
     if wrong:
         print(f"kept: {directory}", file=sys.stderr)

@@ -1,42 +1,53 @@
-"""Three operators one behind the other, with retention everywhere: nothing may grow."""
+"""Files in, three operators, one of them with state; retention everywhere: nothing may grow."""
 
 import time
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 
-from penstock.pipelines.pipeline import Pipeline
+from penstock import Pipeline
+from penstock.pipelines.stateful.windowing import windows
 
-MOST = 6
-ROW_S = 0.002
+MAX_REPLICAS = 6
+#: What a row takes: two replicas carry the mean load, four its peaks.
+ROW_S = 0.005
 
 
-def soak_pipeline() -> Pipeline:
-    """Declare it."""
-    pipeline = Pipeline("soak")
+def build(source: str = "in") -> Pipeline:
+    """Declare it over a directory of JSON files, which are removed once they were read."""
+    pipeline = Pipeline("soak", objective_s=10)
     pipeline.topic("raw", "id long, text string")
     pipeline.topic("clean", "id long, text string")
-    pipeline.topic("sized", "id long, size int")
-    pipeline.topic("done", "id long, size int", keep="20 seconds")
+    pipeline.topic("sized", "id long, text string, size int")
+    pipeline.topic("done", "id long, text string, size int", keep="20 seconds")
 
-    @pipeline.produces("raw", arrivals="deterministic")
-    def raw(first_id: int, due: pa.Array) -> pa.Table:
-        ids = range(first_id, first_id + len(due))
-        return pa.table({"id": ids, "text": [f" record {i} " for i in ids]})
+    @pipeline.ingest(writes="raw")
+    def files(spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.schema("id long, text string").option("cleanSource", "delete")
+        return reader.json(str(Path(source).resolve()))
 
-    @pipeline.batches("raw", "clean", max_replicas=MOST)
+    @pipeline.batches("raw", "clean", max_replicas=MAX_REPLICAS)
     def strip(batch: pa.RecordBatch) -> dict[str, pa.Array]:
         time.sleep(batch.num_rows * ROW_S)
         return {"id": batch["id"], "text": pc.utf8_trim_whitespace(batch["text"])}
 
-    @pipeline.batches("clean", "sized", max_replicas=MOST)
+    @pipeline.batches("clean", "sized", max_replicas=MAX_REPLICAS)
     def measure(batch: pa.RecordBatch) -> dict[str, pa.Array]:
         time.sleep(batch.num_rows * ROW_S)
-        return {"id": batch["id"], "size": pc.utf8_length(batch["text"])}
+        return {**{n: batch[n] for n in ("id", "text")}, "size": pc.utf8_length(batch["text"])}
 
-    @pipeline.batches("sized", "done", max_replicas=MOST)
+    @pipeline.batches("sized", "done", max_replicas=MAX_REPLICAS)
     def keep(batch: pa.RecordBatch) -> pa.RecordBatch:
-        time.sleep(batch.num_rows * ROW_S)
         return batch
 
+    pipeline.topic(
+        "minutes", "text string, start timestamp, end timestamp, n long", keep="1 minute"
+    )
+    count = pipeline.sliced("sized", "minutes", name="count", slices=16, max_replicas=4)
+    count(windows(by="text", size_s=10))
     return pipeline
+
+
+PIPELINE = build()

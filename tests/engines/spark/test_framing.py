@@ -11,9 +11,16 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 OLD = datetime(1965, 7, 1, tzinfo=UTC)
 
 
-def test_rows_keep_the_event_time_that_is_named_and_a_null_is_the_arrival() -> None:
-    batch = pa.record_batch({"ts": pa.array([OLD, None], TIMESTAMP)})
-    assert event_times(batch, "ts", NOW.timestamp()).to_pylist() == [OLD, NOW]
+def test_rows_keep_the_event_time_that_is_named() -> None:
+    later = datetime(1965, 7, 2, tzinfo=UTC)
+    batch = pa.record_batch({"ts": pa.array([OLD, None, later], TIMESTAMP)})
+    # a null does not bring an old backlog to the present
+    assert event_times(batch, "ts", NOW.timestamp()).to_pylist() == [OLD, later, later]
+
+
+def test_rows_of_which_none_has_a_time_have_that_of_their_arrival() -> None:
+    batch = pa.record_batch({"ts": pa.array([None, None], TIMESTAMP)})
+    assert event_times(batch, "ts", NOW.timestamp()).to_pylist() == [NOW, NOW]
 
 
 def test_times_without_a_zone_are_utc() -> None:

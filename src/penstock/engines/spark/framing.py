@@ -11,6 +11,7 @@ from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.plans import TaskInput
 from penstock.engines.spark.records import TaskRecord
 from penstock.engines.spark.shipping import Cargo
+from penstock.pipelines.stateful.groups import pc
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT
 
@@ -87,14 +88,17 @@ def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> T
 
 
 def event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Array:
-    """Return the event time of each row: the named column, or now where it has none.
+    """Return the event time of each row: the named column, or the arrival if none is named.
 
-    Times without a zone are UTC.
+    A row without a time gets the newest one beside it: its arrival would advance the watermark
+    of an old backlog to now, and all other rows would be late. Times without a zone are UTC.
     """
     arrival = pa.scalar(int(now * 1e6), TIMESTAMP)
     if column is None:
         return pa.repeat(arrival, batch.num_rows)
-    return batch[column].cast(TIMESTAMP).fill_null(arrival)
+    times = batch[column].cast(TIMESTAMP)
+    newest = pc.max(times)
+    return times.fill_null(newest if newest.is_valid else arrival)
 
 
 def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
