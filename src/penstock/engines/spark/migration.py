@@ -24,7 +24,7 @@ VERSION = 1
 INTENT = "migration.json"
 REMOVED = "removed"
 #: Fields of a batch record that are mappings, but not by topic.
-_NOT_BY_TOPIC = ("dropped", "state")
+_NOT_BY_TOPIC = ("dropped", "event_times", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
