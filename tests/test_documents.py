@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.contracts.policy_checks import CHECKS
 
-from penstock.control.registry import builtin_policies, policy_from_file
+from penstock.control.policy_file import load_policy_file
+from penstock.control.registry import builtin_policies
 from penstock.lab.published import PAPERS, load_published
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def test_the_policy_of_the_contributing_guide_passes_the_contract(tmp_path: Path
     assert found is not None
     path = tmp_path / "doubling.py"
     path.write_text(found[1])
-    policy = policy_from_file(path)
+    policy = load_policy_file(path)
     for check in CHECKS.values():
         check(policy)
 

@@ -3,7 +3,8 @@
 PenstockError
 ├── InputError       what the user gave is wrong, and the user can mend it (exit code 2)
 ├── NotReadyError    the engine has no measures yet; the loop skips this tick
-├── AnswerError      a policy answered nonsense; the loop journals it and changes nothing
+├── AnswerError      a policy answered nonsense; a loop on Spark journals it and changes nothing
+├── PolicyError      a policy raised an exception; likewise
 ├── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
 └── TopicError       a topic cannot be read or written (exit code 1)
     ├── TruncatedError   rows that retention has removed were asked for
@@ -63,6 +64,21 @@ class AnswerError(PenstockError):
 
     def __str__(self) -> str:
         return f"{self.policy} answered nonsense: {self.problem}"
+
+
+class PolicyError(PenstockError):
+    """A policy raised an exception instead of answering.
+
+    >>> print(PolicyError("mine", "ZeroDivisionError: division by zero"))
+    mine failed: ZeroDivisionError: division by zero
+    """
+
+    def __init__(self, policy: str, problem: str) -> None:
+        super().__init__(policy, problem)
+        self.policy, self.problem = policy, problem
+
+    def __str__(self) -> str:
+        return f"{self.policy} failed: {self.problem}"
 
 
 class RescaleError(PenstockError):

@@ -183,7 +183,7 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
     assert text.count("  not carried out: work 4 is under way\n") == 2
     assert text.count("  not carried out: no worker is free\n") == 1
     assert "  0:02:20  the loop is late; ticks left out: 1\n" in text
-    assert "  1     1  made failed: TimeoutError: no answer within 5 s\n" in text
+    assert "  1     1  made failed: TimeoutError: no answer within 5 s" in text
     assert "read failed" not in tell(capsys, str(tmp_path), "--operator", "work")
 
 

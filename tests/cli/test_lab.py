@@ -118,7 +118,7 @@ def test_what_is_missing_is_said(ran: Path, tmp_path: Path, capsys: Capture) -> 
 @pytest.mark.parametrize(
     ("argv", "expected"),
     [
-        (["run", "none.toml"], "error: none.toml: cannot be read: No such file or directory\n"),
+        (["run", "none.toml"], "error: none.toml: there is no such file\n"),
         (["run", "bad.toml"], "error: bad.toml, cell q1-cosine-ds3: policy: unknown policy 'ds3'"),
         (["run", "good.toml", "--jobs", "0"], "error: --jobs: must be at least 1, got 0\n"),
         (["run", "good.toml", "--out", "bad.toml"], "error: --out: cannot be made: "),

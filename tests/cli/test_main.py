@@ -5,15 +5,48 @@ import pytest
 from penstock.cli.main import build_parser, main
 
 
-@pytest.mark.parametrize("word", ["charts", "options", "simulat", ""])
-def test_what_is_no_command_is_answered_with_all_commands(
-    word: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("argv", "answer"),
+    [
+        (["zzz"], "known: calibrate, decide, explain, lab,"),
+        ([""], "known: calibrate, decide, explain, lab,"),
+        (["simluate"], "did you mean 'simulate'?"),
+        (["lab", "comprae"], "did you mean 'compare'?"),
+        (["decide", "--polcy", "ds2", "-"], "unknown option --polcy: did you mean '--policy'?"),
+        (["simulate", "--minuts=3"], "unknown option --minuts: did you mean '--minutes'?"),
+        (["reproduce", "thesus"], "did you mean 'thesis'?"),
+        (["simulate", "--minutes=--"], "argument --minutes: expected one argument"),
+        (["simulate", "q1"], "too much: q1"),
+    ],
+)
+def test_what_is_not_known_is_answered_with_the_nearest(
+    argv: list[str], answer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        main([word])
+        main(argv)
     assert stopped.value.code == 2
-    listed = capsys.readouterr().err
-    assert all(f"'{name}'" in listed for name in ("decide", "explain", "replay", "simulate"))
+    assert answer in capsys.readouterr().err
+
+
+def test_an_option_may_be_shortened_and_a_value_may_look_like_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["policies", "--js", "--", "static"]) == 0
+    assert main(["policies", "--", "--static"]) == 2
+    assert "unknown policy '--static'" in capsys.readouterr().err
+
+
+def test_what_should_never_happen_is_one_line_and_shows_more_on_request(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("penstock.cli.policies.policies", lambda: 1 / 0)
+    assert main(["policies"]) == 70
+    told = capsys.readouterr().err
+    assert told.startswith("error: unexpected ZeroDivisionError: division by zero\n")
+    assert "PENSTOCK_DEBUG=1" in told and "Traceback" not in told
+    monkeypatch.setenv("PENSTOCK_DEBUG", "1")
+    assert main(["policies"]) == 70
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_a_command_that_is_named_is_loaded_alone() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.contracts.policy_checks import CHECKS
 
-from penstock.control.registry import builtin_policies, policy_from_file
+from penstock.control.policy_file import load_policy_file
+from penstock.control.registry import builtin_policies
 from penstock.core import policies as room
 from penstock.core.decision import Decision, Target
 from penstock.core.policy import Policy
@@ -82,7 +83,7 @@ def test_adding_a_policy_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_elsewhere_passes_the_same_suite(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(NEW_POLICY)
-    policy = policy_from_file(path)
+    policy = load_policy_file(path)
     for check in CHECKS.values():
         check(policy)
 

@@ -11,6 +11,7 @@ from penstock.lab.calibrated import to_json, to_toml
 from penstock.lab.calibrating import Calibration, Estimate, calibrate
 from penstock.lab.calibrating_runs import read_evidence
 from penstock.reports.tables import Table, as_text
+from penstock.text_files import write_text
 
 EXAMPLES = """\
 examples:
@@ -46,10 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--out", f"must end in .toml, got {str(args.out)!r}")
     made = calibrate([read_evidence(directory) for directory in args.runs])
     if args.out is not None:
-        try:
-            args.out.write_text(to_toml(made), encoding="utf-8")
-        except OSError as error:
-            raise InputError("--out", f"cannot be written: {error.strerror}") from None
+        write_text(args.out, to_toml(made), "--out")
         print(f"written to {args.out}", file=sys.stderr)
     print(json.dumps(to_json(made), indent=2) if args.json else as_text(_table(made)))
     return 0

@@ -14,6 +14,7 @@ from penstock.control.registry import find_policy
 from penstock.control.snapshots import read_snapshots
 from penstock.core.guards import Guards
 from penstock.errors import InputError
+from penstock.text_files import explain_os_error
 
 EXAMPLES = """\
 examples:
@@ -79,13 +80,13 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _lines(file: str) -> Iterator[tuple[str, Iterable[str]]]:
-    if file == "-":
-        yield "stdin", sys.stdin
-        return
     try:
+        if file == "-":
+            yield "stdin", sys.stdin
+            return
         with Path(file).open(encoding="utf-8") as stream:
             yield file, stream
     except FileNotFoundError:
         raise InputError("", "there is no such file", where=file) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("", f"cannot be read: {error}", where=file) from None
+    except (OSError, ValueError) as error:
+        raise InputError("", f"cannot be read: {explain_os_error(error)}", where=file) from None

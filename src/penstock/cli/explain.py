@@ -86,7 +86,8 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
     done = sum(ticks[i].applied for i in changes)
     of = f" of {operator}" if operator else ""
     length = minutes(ticks[-1].at)
-    yield f"{run.journal.run['policy']}: {done} changes{of} in {len(ticks)} ticks, {length}"
+    policy = run.journal.run.get("policy", "a policy")
+    yield f"{policy}: {done} changes{of} in {len(ticks)} ticks, {length}"
     if run.journal.begins_s:
         since = minutes(run.journal.begins_s)
         yield f"the journal of the first {since} was removed; result.json counts all of it"

@@ -11,6 +11,7 @@ from penstock.cli.progress import Bar
 from penstock.errors import InputError, PenstockError
 from penstock.lab.grid import Grid, check_grid, read_grid
 from penstock.lab.runner import RUNS, run_all
+from penstock.text_files import explain_os_error
 
 EXAMPLES = """\
 examples:
@@ -129,8 +130,8 @@ def _jobs(args: argparse.Namespace, grid: Grid) -> int | None:
 def _make_directory(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError("--out", f"cannot be made: {error}") from None
+    except (OSError, ValueError) as error:
+        raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
 
 
 def _run_json(grid: Grid, out: Path, bar: Bar, failed: list[PenstockError]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from penstock.lab.bounds import with_hindsight
 from penstock.lab.compare import compare
 from penstock.lab.grid import Grid, read_grid
 from penstock.lab.runner import kept_results
+from penstock.text_files import is_file, write_text
 
 #: The grid as it was run, beside its results.
 GRID_FILE = "grid.toml"
@@ -31,11 +32,12 @@ def run_compare(args: argparse.Namespace) -> int:
     ]
     title = grids[0].name if len(grids) == 1 else ""
     if (path := args.markdown) is not None:
-        _write(path, as_document(title or path.stem, grids, _command(args, "--markdown")))
+        page = as_document(title or path.stem, grids, _command(args, "--markdown"))
+        _write(path, page, "--markdown")
     if (path := args.html) is not None:
-        _write(path, as_page(title or path.stem, grids, _command(args, "--html")))
+        _write(path, as_page(title or path.stem, grids, _command(args, "--html")), "--html")
     if args.csv is not None:
-        _write(args.csv, as_spreadsheet(grids))
+        _write(args.csv, as_spreadsheet(grids), "--csv")
     if args.json:
         told = [as_json(grid) for grid in grids]
         print(json.dumps(told[0] if len(told) == 1 else {"grids": told}, indent=2))
@@ -54,7 +56,7 @@ def jobs_of(args: argparse.Namespace) -> int | None:
 
 def _grid_in(directory: Path) -> Grid:
     file = directory / GRID_FILE
-    if not file.is_file():
+    if not is_file(file):
         hint = "give the directory that penstock lab run has written"
         raise InputError("DIR", f"there is no {GRID_FILE} in {str(directory)!r}", hint)
     return read_grid(file)
@@ -104,9 +106,6 @@ def _tell(missing: int, outdated: int, directory: Path) -> None:
         print(f"{outdated} runs were made with {changed}{again} again", file=sys.stderr)
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(str(path), f"cannot be written: {error.strerror}") from None
+def _write(path: Path, text: str, option: str) -> None:
+    write_text(path, text, option)
     print(f"written: {path}", file=sys.stderr)

@@ -1,14 +1,22 @@
 """The command `penstock`. Data goes to stdout, talk to stderr; exit code 2: you can mend it."""
 
 import argparse
+import io
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 from penstock import __version__, cli
+from penstock.cli.parser import Parser, shorten
 from penstock.errors import InputError, PenstockError
+
+#: An exit code for what should never happen, as sysexits.h has it.
+EX_SOFTWARE = 70
+#: An environment variable that shows the traceback of a failure.
+DEBUG = "PENSTOCK_DEBUG"
 
 EXAMPLES = """\
 examples:
@@ -31,7 +39,7 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
 
     If a command is named, only its module is loaded, which saves half of the start.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="penstock",
         description="Elastic stream processing on Spark.",
         epilog=EXAMPLES,
@@ -52,17 +60,20 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a name that is not Unicode, or a terminal that is not, must not end a command
+        sys.stdout.reconfigure(errors="backslashreplace")
     args = build_parser(argv[0] if argv else "").parse_args(argv)
     try:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        _tell("\n".join(shorten(line) for line in str(error).splitlines()))
         return 2
     except PenstockError as error:
         # nothing that a hint below could mend: one line, for logs
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        _tell(shorten(" ".join(str(error).split())))
         return 1
     except BrokenPipeError:
         # somebody closed the pipe, as `| head` does; point stdout elsewhere so exit is quiet
@@ -70,3 +81,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        _tell(shorten(str(error)))
+        return 1
+    except Exception as error:
+        what = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
+        _tell(f"unexpected {what}\nhint: {_where(error)}; please report it with this command")
+        return EX_SOFTWARE
+
+
+def _tell(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
+
+
+def _where(error: Exception) -> str:
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
+    return f"a fault of penstock in {place}, not yours; {DEBUG}=1 shows more"

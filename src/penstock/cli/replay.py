@@ -113,11 +113,11 @@ def _of_real(run: Run, policy: str, params: dict[str, str], guards: dict[str, st
     """Of any other run the header says what its policy and its guards came to."""
     header = run.journal.run
     ran = policy_asked(header)
-    asks = policy or ran
+    asks, held = policy or ran, header.get("guards", {})
     decider = decider_of(header, asks, params, guards)
-    recorded = {"policy": ran, "params": header["params"], "guards": header["guards"]}
-    kept = header["params"] if asks == ran else {}
-    changed = {"params": {**kept, **params}, "guards": {**header["guards"], **guards}}
+    recorded = {"policy": ran, "params": header.get("params", {}), "guards": held}
+    kept = header.get("params", {}) if asks == ran else {}
+    changed = {"params": {**kept, **params}, "guards": {**held, **guards}}
     return Question(
         run=run,
         ran=ran,
@@ -187,7 +187,9 @@ def _answers(answers: Sequence[Answer], rows: int | None) -> list[str]:
 
 def _cells(answer: Answer) -> list[str]:
     running = [target.current for target in answer.recorded.targets.values()]
-    before, now = wanted(answer.recorded), wanted(answer.other)
+    # a policy may leave operators as they are by not naming them
+    kept = {name: target.current for name, target in answer.recorded.targets.items()}
+    before, now = wanted(answer.recorded), {**kept, **wanted(answer.other)}
     pairs = [(before[name], now[name]) for name in before]
     pairs.append((sum(before.values()), sum(now.values())))
     return [str(running), *(f"{old} | {new}" for old, new in pairs)]

@@ -5,11 +5,13 @@ import json
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from penstock.cli.progress import Bar
 from penstock.cli.reproducing import Chapter, Redrawn, to_html, to_markdown, to_text
+from penstock.errors import InputError
 from penstock.lab.claims import Verdict
 from penstock.lab.published import (
     ON_TRACES,
@@ -24,6 +26,7 @@ from penstock.lab.published import (
 from penstock.lab.runner import run_all
 from penstock.lab.simulated import Simulated
 from penstock.lab.simulation import RunSpec
+from penstock.text_files import explain_os_error, write_text
 
 EXAMPLES = """\
 examples:
@@ -59,6 +62,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> int:
     """Run what is asked for, then tell."""
+    _check(args)
     papers = PAPERS if args.paper == "all" else (args.paper,)
     published = [load_published(paper).with_traces_in(Path(args.data)) for paper in papers]
     for paper in published:
@@ -66,15 +70,25 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     chapters = [_chapter(paper, args) for paper in published]
     if args.markdown:
-        _write(args.markdown, to_markdown(chapters))
+        _write(args.markdown, to_markdown(chapters), "--markdown")
     if args.html:
-        _write(args.html, to_html(chapters))
+        _write(args.html, to_html(chapters), "--html")
     if args.json:
         print(json.dumps([_to_json(v) for c in chapters for v in c.verdicts], indent=1))
     else:
         print("\n\n".join(to_text(chapter) for chapter in chapters))
     print(f"done in {time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    for option, value in (("--seeds", args.seeds), ("--jobs", args.jobs)):
+        if value is not None and value < 1:
+            raise InputError(option, f"must be at least 1, got {value}")
+    try:
+        Path(args.out).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
 
 
 def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
@@ -120,8 +134,8 @@ def _to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _write(path: str, text: str) -> None:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, encoding="utf-8")
+def _write(path: str, text: str, option: str) -> None:
+    with suppress(OSError, ValueError):  # then it cannot be written, which is said below
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_text(Path(path), text, option)
     print(f"wrote {path}", file=sys.stderr)

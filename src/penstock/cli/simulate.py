@@ -18,7 +18,7 @@ from penstock.cli.timeline import Timeline
 from penstock.control.loop import Tick
 from penstock.control.rundir import begin_run, default_place, finish_run
 from penstock.core.numbers import pretty
-from penstock.errors import InputError
+from penstock.errors import InputError, PenstockError
 from penstock.lab.simulation import Prepared, RunSpec, prepare
 from penstock.workloads.pattern import SEED
 
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
             watchers.append(stack.enter_context(journal).write)
         try:
             result = prepared.run(partial(_tell, watchers))
-        except InputError:  # some mistakes show at the first decision only; leave no half a run
+        except PenstockError:  # some mistakes show at a decision only; leave no half a run
             if directory is not None:
                 shutil.rmtree(directory)
             raise

@@ -18,6 +18,7 @@ from penstock.lab.twin_errors import Cell, compared
 from penstock.lab.twinning import Real, figures, read_real, twin_ticks
 from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
+from penstock.text_files import write_text
 
 EXAMPLES = """\
 examples:
@@ -73,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
         one = found[0]
         over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
     if args.markdown is not None:
-        _write(args.markdown, as_document(cells, profile, _command(args)))
+        page = as_document(cells, profile, _command(args))
+        write_text(args.markdown, page, "--markdown")
     if args.json:
         print(json.dumps(as_json(cells, profile.name), indent=2))
     else:
@@ -118,10 +120,3 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
 def _command(args: argparse.Namespace) -> str:
     named = "" if args.profile == SHIPPED else f" --profile {Path(args.profile).name}"
     return f"penstock twin RUN...{named} --seeds {args.seeds} --markdown {args.markdown.name}"
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError("--markdown", f"cannot be written: {error.strerror}") from None

@@ -1,13 +1,15 @@
 """What a policy answered: is it a decision that can be carried out and written down?
 
 Guards and engines may rely on it from here on. A number that is merely too large is no
-nonsense: that is what the bounds are for.
+nonsense, which is what the bounds are for, unless no pipeline will ever have so many.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.core.decision import Decision, Move, Placement, Target
+from penstock.control.failures import in_words
+from penstock.core.decision import Decision, Move, Placement, Target, fill_in
+from penstock.core.numbers import MAX_COUNT
 from penstock.core.snapshot import Snapshot
 from penstock.errors import AnswerError, nearest
 
@@ -56,6 +58,8 @@ def _numbers(answer: Any) -> str:
     for number in (answer.wanted, answer.current):
         if type(number) is not int:
             return f"{number!r} is {_kind(number)}, not a whole number"
+    if answer.wanted > MAX_COUNT:
+        return f"more than {MAX_COUNT:.0e} wanted"
     return "" if answer.wanted >= 1 else f"{answer.wanted} wanted, which is below 1"
 
 
@@ -64,6 +68,10 @@ def _reason(answer: Any) -> str:
         return f"its reason is {_kind(answer.reason)}, not text"
     if not isinstance(answer.formula, str) or not isinstance(answer.numbers, Mapping):
         return "its formula must be text, and its numbers a mapping"
+    try:
+        fill_in(answer.formula, answer.numbers)
+    except Exception as error:  # of whatever kind a template or a number of a stranger has
+        return f"its formula cannot be filled in from its numbers: {in_words(error)}"
     return ""
 
 

@@ -1,15 +1,18 @@
 """One policy with its guards and just as much of the past as they need."""
 
+import traceback
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.control.answers import check_answer
+from penstock.control.failures import in_words
 from penstock.control.limits import Ask, directly
 from penstock.core.decision import Decision
 from penstock.core.guards import Guards, Past, guard
-from penstock.core.policy import Policy, trim
+from penstock.core.policy import Applied, Policy, trim
 from penstock.core.snapshot import Snapshot
-from penstock.errors import InputError
+from penstock.errors import InputError, PolicyError
 
 #: Decisions carried out that are remembered; no policy looks further back.
 REMEMBERED = 64
@@ -43,8 +46,8 @@ class Decider:
     def decide(self, snapshot: Snapshot) -> Decision:
         """Answer one snapshot; its time must not lie before that of the last one.
 
-        Raises whatever the policy raises, `AnswerError` for an answer that makes no sense, and
-        `TimeoutError` where it is asked with a limit. The snapshot is remembered all the same.
+        Raises `PolicyError` if the policy fails, `AnswerError` for an answer that makes no sense,
+        and `TimeoutError` where it is asked with a limit. The snapshot is remembered all the same.
         """
         self.see(snapshot)
         # bound here, for a question that is given up goes on in its thread
@@ -52,7 +55,7 @@ class Decider:
 
         def question() -> tuple[Any, Decision]:
             params = policy.measure_once(kept, snapshot)
-            return params, policy.decide(history, applied, params)
+            return params, _call(policy, history, applied, params)
 
         params, answer = self._ask(question)
         decision = check_answer(answer, snapshot, policy.name)
@@ -91,3 +94,20 @@ class Decider:
         self._decided.append(decision)
         while self._decided[0].at < decision.at - self.guards.memory_s - 1e-9:
             self._decided.popleft()
+
+
+def _call(policy: Policy, history: Sequence[Snapshot], applied: Applied, params: Any) -> Decision:
+    """Ask a policy; whatever it raises is a `PolicyError`, but for mistakes in its parameters."""
+    try:
+        return policy.decide(history, applied, params)
+    except (InputError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # sys.exit() in a policy ends no command, either
+        raise PolicyError(policy.name, f"{in_words(error)}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Say where a policy failed."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    name = last.filename.rpartition("/")[2]
+    return f" ({name}:{last.lineno})" if last.lineno else ""

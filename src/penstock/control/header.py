@@ -13,6 +13,7 @@ from penstock.control.loop import Schedule
 from penstock.control.registry import find_policy
 from penstock.core.frozen import thaw
 from penstock.core.guards import Guards
+from penstock.errors import InputError
 
 SIMULATOR, SPARK = "simulator", "spark"
 
@@ -51,7 +52,9 @@ def engine_kind(header: Mapping[str, Any]) -> str:
 
 def policy_asked(header: Mapping[str, Any]) -> str:
     """Return the policy as it was asked for: a name, or a file."""
-    policy: str = header.get("spec", {}).get("policy", header["policy"])
+    policy = header.get("spec", {}).get("policy", header.get("policy"))
+    if not isinstance(policy, str):
+        raise InputError("run.policy", "missing in the header of the journal")
     return policy
 
 
@@ -67,9 +70,9 @@ def decider_of(
     """
     ran = policy_asked(header)
     found = find_policy(policy or ran)
-    kept = header["params"] if policy in ("", ran) else {}
+    kept = header.get("params", {}) if policy in ("", ran) else {}
     return Decider(
         found,
         found.params.parse({**kept, **(params or {})}, f"parameter of {found.name}"),
-        Guards.parse({**header["guards"], **(guards or {})}, "guard"),
+        Guards.parse({**header.get("guards", {}), **(guards or {})}, "guard"),
     )

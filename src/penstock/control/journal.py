@@ -29,9 +29,13 @@ from penstock.control.loop import Tick
 from penstock.control.ticks import tick_to_json
 from penstock.engines.port import Event
 from penstock.errors import InputError
+from penstock.text_files import is_file
 
 VERSION = 2
 _READABLE = (1, VERSION)
+
+#: What a header says, and in which form.
+_HEADER_FIELDS = {"policy": str, "spec": Mapping, "params": Mapping, "guards": Mapping}
 
 
 class JournalWriter:
@@ -181,7 +185,7 @@ def read_recent(path: Path) -> Iterator[Tick]:
 
 def _parts(path: Path) -> Iterator[Path]:
     """Oldest first."""
-    if not path.is_file():
+    if not is_file(path):
         raise InputError("", "there is no such journal", where=str(path))
     for part in older_parts(path):
         if not part.samefile(path):  # two names of one file while a part is put aside
@@ -197,7 +201,16 @@ def _header(entries: Iterator[Entry], path: Path) -> Header:
     if first.version not in _READABLE:
         problem = f"cannot read version {first.version}, only {VERSION} and older ones"
         raise InputError("version", problem, where=f"{path}:1")
+    _check_header(first.run, f"{path}:1")
     return first
+
+
+def _check_header(header: Any, place: str) -> None:
+    if not isinstance(header, Mapping):
+        raise InputError("run", "must be an object", where=place)
+    for field, kind in _HEADER_FIELDS.items():
+        if field in header and not isinstance(header[field], kind):
+            raise InputError(f"run.{field}", f"has a wrong form: {header[field]!r}", where=place)
 
 
 def _ticks(entries: Iterator[Entry]) -> Iterator[Tick]:

@@ -2,7 +2,8 @@
 
 The same loop drives every engine. A simulator is where it was told to jump; an engine that takes
 its time has a clock beside, and then ticks may come late. Nothing that a policy or an engine does
-wrong ends the loop: the tick says what it was, nothing changes, and the next tick comes.
+wrong ends the loop of a pipeline that really runs: the tick says what it was, nothing changes,
+and the next tick comes. In a simulation a policy that fails is an error.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Engine, Event, Status
-from penstock.errors import AnswerError, InputError, NotReadyError
+from penstock.errors import AnswerError, InputError, NotReadyError, PolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +59,17 @@ def run_loop(
     clock: Clock | None = None,
     patience: Patience | None = None,
     dry_run: bool = False,
+    tolerant: bool = True,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Tick]:
     """Run until the time is up, the engine says that it is over, or `stop` says so.
 
     `stop` is asked between ticks; of the time that has passed by then a last tick tells, which
     decides nothing. `InputError` is raised for a mistake that shows at the first decision only.
+    A policy that fails or answers nonsense ends the loop unless it is `tolerant`: a pipeline that
+    really runs must go on, a simulation has nothing to save.
     """
-    ticks = _Ticks(engine, decider, Execution(engine, patience, dry_run=dry_run))
+    ticks = _Ticks(engine, decider, Execution(engine, patience, dry_run=dry_run), tolerant)
     at, asleep_until = schedule.start_s, 0.0
     while at < schedule.duration_s - NOISE and not stop():
         before, at = at, _wait(engine, schedule, at, clock, stop)
@@ -98,8 +102,11 @@ def _wait(
 class _Ticks:
     """Makes ticks: Monitor, Analyse and Plan, Execute."""
 
-    def __init__(self, engine: Engine, decider: Decider, execution: Execution) -> None:
+    def __init__(
+        self, engine: Engine, decider: Decider, execution: Execution, tolerant: bool
+    ) -> None:
         self._engine, self._decider, self._execution = engine, decider, execution
+        self._tolerant = tolerant
         self._events: list[Event] = []
         #: What was known last, for an engine that cannot say how it is.
         self._status = Status(at=0.0, requested=FrozenDict(), running=FrozenDict())
@@ -137,7 +144,9 @@ class _Ticks:
     def _decide(self, snapshot: Snapshot) -> tuple[Decision | None, str]:
         try:
             return self._decider.decide(snapshot), ""
-        except AnswerError as error:
+        except (AnswerError, PolicyError) as error:
+            if not self._tolerant:
+                raise
             return None, in_words(error)
         except Exception as error:
             if isinstance(error, InputError) and not self._decider.has_answered:

@@ -4,14 +4,12 @@ A file in `core/policies/` that defines `POLICY` is found by itself. Packages of
 through the entry point group `penstock.policies`; a file is given by its path.
 """
 
-import importlib.util
 import pkgutil
-import sys
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
-from types import ModuleType
 
+from penstock.control.policy_file import load_policy_file
 from penstock.core import policies as ours
 from penstock.core.policy import Policy
 from penstock.errors import InputError, nearest
@@ -54,35 +52,9 @@ def policies() -> dict[str, Policy]:
 def find_policy(name: str) -> Policy:
     """Return the policy of that name, or the one in that file."""
     if name.endswith(".py") or "/" in name:
-        return policy_from_file(Path(name))
+        return load_policy_file(Path(name))
     known = policies()
     if name not in known:
         hint = nearest(name, known) + "; a file is given as ./my_policy.py"
         raise InputError("policy", f"unknown policy {name!r}", hint)
     return known[name]
-
-
-def policy_from_file(path: Path) -> Policy:
-    """Load a file that defines `POLICY`."""
-    if not path.is_file():
-        raise InputError("policy", f"there is no file {str(path)!r}")
-    policy = getattr(_load(path), "POLICY", None)
-    if not isinstance(policy, Policy):
-        hint = "end the file with POLICY = Policy(name=..., ...), see CONTRIBUTING.md"
-        raise InputError("policy", f"{path} does not define POLICY", hint)
-    return policy
-
-
-def _load(path: Path) -> ModuleType:
-    name = f"penstock_policy_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise InputError("policy", f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        problem = f"{path} cannot be loaded: {type(error).__name__}: {error}"
-        raise InputError("policy", problem) from error
-    return module

@@ -20,6 +20,7 @@ from penstock.control.journal import Journal, JournalWriter, read_journal
 from penstock.control.journal_parts import DEFAULT_LIMITS, Limits
 from penstock.control.snapshots import parse_json
 from penstock.errors import InputError
+from penstock.text_files import explain_os_error, is_directory, is_file, read_text, read_toml
 
 VERSION = 1
 ASKED, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
@@ -65,8 +66,8 @@ def begin_run(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         taken = {file.name for file in directory.iterdir()} - {LOCK, f"{ASKED}.tmp"}
-    except OSError as error:
-        problem = f"cannot be a run directory: {error.strerror}"
+    except (OSError, ValueError) as error:
+        problem = f"cannot be a run directory: {explain_os_error(error)}"
         raise InputError("out", problem, where=str(directory)) from None
     if taken:
         hint = "choose another with --out DIR, or remove it first"
@@ -148,8 +149,9 @@ def _shown(value: Any) -> str:
 
 def read_run(directory: Path) -> Run:
     """Read a run directory; `InputError` names what is missing or broken."""
-    if not (directory / ASKED).is_file():
-        problem = "is not a run directory" if directory.is_dir() else "there is no such directory"
+    if not is_file(directory / ASKED):
+        is_there = is_directory(directory)
+        problem = "is not a run directory" if is_there else "there is no such directory"
         hint = f"a run is a directory with {ASKED} and {JOURNAL}, as penstock simulate makes it"
         raise InputError("", problem, hint, str(directory))
     asked = _read_asked(directory / ASKED)
@@ -164,10 +166,7 @@ def read_run(directory: Path) -> Run:
 
 
 def _read_asked(path: Path) -> dict[str, Any]:
-    try:
-        asked = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError("", f"not TOML: {error}", where=str(path)) from None
+    asked = read_toml(path)
     if asked.get("version") != VERSION:
         problem = f"cannot read version {asked.get('version')}, only {VERSION}"
         raise InputError("version", problem, where=str(path))
@@ -177,12 +176,14 @@ def _read_asked(path: Path) -> dict[str, Any]:
 
 
 def _read_result(path: Path) -> Mapping[str, Any] | None:
-    if not path.is_file():
+    if not is_file(path):
         return None
     try:
-        result: Mapping[str, Any] = parse_json(path.read_text(encoding="utf-8"))
+        result = parse_json(read_text(path))
     except InputError as error:
         raise error.at(str(path)) from None
+    if not isinstance(result, Mapping):
+        raise InputError("", "is not a result: it must be an object", where=str(path))
     return result
 
 

@@ -31,6 +31,8 @@ def parse_json(text: str) -> Any:
         raise InputError("", problem, "one JSON object a line") from None
     except RecursionError:
         raise InputError("", "nested too deeply") from None
+    except ValueError:
+        raise InputError("", "holds a number of thousands of digits") from None
 
 
 def _no_constants(name: str) -> NoReturn:

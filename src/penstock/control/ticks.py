@@ -10,6 +10,7 @@ from penstock.core.frozen import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.reading import parse_snapshot, snapshot_to_json
 from penstock.engines.port import Batch, Event, IngestStatus, Status
+from penstock.errors import InputError
 
 _Value = TypeVar("_Value")
 
@@ -95,6 +96,8 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
     )
     decision = Decision.from_json(data["decision"]) if "decision" in data else None
     applied = data.get("applied", False)
+    if not isinstance(applied, bool):
+        raise InputError("applied", f"must be true or false, got {applied!r}")
     return Tick(
         at=data["at"],
         status=status,

@@ -10,6 +10,15 @@ from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason, read_reason
 
 
+def fill_in(formula: str, numbers: Mapping[str, Any]) -> str:
+    """Write the numbers of a formula in their places.
+
+    >>> fill_in("ceil({rate} / 100)", {"rate": 250.0})
+    'ceil(250 / 100)'
+    """
+    return formula.format_map({name: pretty(value) for name, value in numbers.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What one guard changed."""
@@ -43,7 +52,7 @@ class Target:
     @property
     def why(self) -> str:
         """The formula with its numbers filled in."""
-        return self.formula.format_map({name: pretty(v) for name, v in self.numbers.items()})
+        return fill_in(self.formula, self.numbers)
 
     @property
     def proposal(self) -> int:
@@ -108,7 +117,7 @@ class Placement:
     @property
     def why(self) -> str:
         """The formula with its numbers filled in."""
-        return self.formula.format_map({name: pretty(v) for name, v in self.numbers.items()})
+        return fill_in(self.formula, self.numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,24 +4,42 @@ import math
 
 #: Far above the noise of a few float operations, far below any share of a replica that matters.
 NOISE = 1e-9
+#: More of anything is no number that was measured, and beyond it floats are not exact.
+MAX_COUNT = 10**15
+#: Measures and parameters of this size, and no larger or smaller, can be computed with.
+MAX_SIZE, MIN_SIZE = 1e18, 1e-18
 
 
 def ceil(value: float) -> int:
     """Round up, ignoring float noise, so that 3.0000000001 replicas are three.
 
-    >>> ceil(0.1 * 30), ceil(3.01)
-    (3, 4)
+    What is infinite or close to it becomes `MAX_COUNT`.
+
+    >>> ceil(0.1 * 30), ceil(3.01), ceil(math.inf) == MAX_COUNT
+    (3, 4, True)
     """
-    return math.ceil(value - NOISE)
+    return math.ceil(min(max(value - NOISE, -MAX_COUNT), MAX_COUNT))
 
 
 def floor(value: float) -> int:
-    """Round down, ignoring float noise.
+    """Round down, ignoring float noise; what is infinite becomes `MAX_COUNT`.
 
     >>> floor(0.29 * 100), floor(2.99)
     (29, 2)
     """
-    return math.floor(value + NOISE)
+    return math.floor(min(max(value + NOISE, -MAX_COUNT), MAX_COUNT))
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """Divide two measures; None if the result is no number that can be computed with.
+
+    >>> ratio(1, 4), ratio(1, 0), ratio(1e300, 1e-300)
+    (0.25, None, None)
+    """
+    if not whole:
+        return None
+    share = part / whole
+    return share if share == 0 or MIN_SIZE <= abs(share) <= MAX_SIZE else None
 
 
 def pretty(value: object) -> str:

@@ -20,6 +20,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Self, get_type_hints
 
 from penstock.core.frozen import FrozenDict
+from penstock.core.numbers import MAX_SIZE, MIN_SIZE
 from penstock.errors import InputError, nearest
 
 #: A number for each operator by name; the name "*" stands for all that are not listed.
@@ -59,11 +60,18 @@ class Spec:
             return all(self.allows(number) for number in value.values())
         if isinstance(value, str | bool) or value is None:
             return True
-        if not math.isfinite(value):
+        if not is_usable(value):
             return False
         if self.low is not None and (value <= self.low if self.above else value < self.low):
             return False
         return self.high is None or value <= self.high
+
+
+def is_usable(value: Any) -> bool:
+    """Whether a number can be computed with: neither infinite nor close to it, nor close to 0."""
+    if isinstance(value, str | bool) or value is None or value == 0:
+        return True
+    return bool(MIN_SIZE <= abs(value) <= MAX_SIZE)
 
 
 def param(default: Any, doc: str, **rule: Any) -> Any:
@@ -93,7 +101,10 @@ class Params:
                 continue
             if not spec.allows(value):
                 shown = value if not isinstance(value, Mapping) else format_per_operator(value)
-                raise InputError(item.name, f"must be {spec.bounds or 'finite'}, got {shown}")
+                rule = spec.bounds or "finite"
+                if not spec.choices and not isinstance(value, Mapping) and not is_usable(value):
+                    rule = f"of a size from {MIN_SIZE:g} to {MAX_SIZE:g}, or 0"
+                raise InputError(item.name, f"must be {rule}, got {shown}")
         self.check()
 
     def check(self) -> None:

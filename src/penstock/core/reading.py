@@ -5,11 +5,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from penstock.core.frozen import FrozenDict, freeze, thaw
+from penstock.core.numbers import MAX_SIZE
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
 from penstock.errors import InputError, nearest
 
 #: Version of the snapshot's form. A reader refuses what is newer than itself.
 VERSION = 1
+#: More replicas than any cluster has; policies may look at each of them.
+MAX_REPLICAS = 1_000_000
 
 AMOUNTS = (
     "input_rate",
@@ -188,6 +191,9 @@ def _number(value: Any, where: str) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise InputError(where, f"must be finite, got {_shown(value)}", "leave it out if unknown")
+    if abs(number) > MAX_SIZE:
+        problem = f"must be at most {MAX_SIZE:g}, got {number:g}"
+        raise InputError(where, problem, "leave it out if unknown")
     return number
 
 
@@ -202,6 +208,8 @@ def _count(value: Any, where: str) -> int:
     number = _number(value, where)
     if number != int(number) or number < 1:
         raise InputError(where, f"must be a whole number of at least 1, got {value}")
+    if number > MAX_REPLICAS:
+        raise InputError(where, f"must be at most {MAX_REPLICAS:,}, got {value:,}")
     return int(number)
 
 

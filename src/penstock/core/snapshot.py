@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.core.frozen import FrozenDict
+from penstock.core.numbers import ratio
 from penstock.core.topology import Topology
 
 
@@ -63,19 +64,19 @@ class OperatorSnapshot:
         """Records/s that one replica would take if it were never idle; None while unknown."""
         if not self.busy or not self.input_rate:
             return None
-        return self.input_rate / (self.busy * self.parallelism)
+        return ratio(self.input_rate, self.busy * self.parallelism)
 
     @property
     def replica_capacity(self) -> float | None:
         """Records/s of one replica, from its service time or else from its busy share."""
-        return 1 / self.service_time_s if self.service_time_s else self.true_rate
+        return ratio(1, self.service_time_s) if self.service_time_s else self.true_rate
 
     @property
     def selectivity(self) -> float | None:
         """Records out for each record in; None while nothing comes in."""
         if not self.input_rate or self.output_rate is None:
             return None
-        return self.output_rate / self.input_rate
+        return ratio(self.output_rate, self.input_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

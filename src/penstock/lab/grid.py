@@ -19,7 +19,6 @@ know when they look at the results.
 
 import math
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -32,6 +31,7 @@ from penstock.lab.fields import TABLES, by_first_name, check_field, entries, ref
 from penstock.lab.kind import Kind, Spec
 from penstock.lab.kinds import find_kind
 from penstock.lab.simulated import Simulated
+from penstock.text_files import read_toml
 from penstock.workloads.pattern import SEED
 
 #: Two days of two cores; more is a slip of the finger.
@@ -70,12 +70,7 @@ class Grid:
 
 def read_grid(path: Path) -> Grid:
     """Read a grid from a TOML file; errors name the file."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError("", f"cannot be read: {error.strerror}", where=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError("", f"not TOML: {error}", where=str(path)) from None
+    data = read_toml(path)
     try:
         return parse_grid(data, path.stem)
     except InputError as wrong:

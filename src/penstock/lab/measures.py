@@ -74,4 +74,6 @@ def _look_up(path: list[str], result: Mapping[str, Any]) -> float | None:
         if not isinstance(here, Mapping) or key not in here:
             raise InputError("measure", f"there is no {'.'.join(path)!r} in a result")
         here = here[key]
+    if here is not None and (isinstance(here, bool) or not isinstance(here, int | float)):
+        raise InputError("measure", f"{'.'.join(path)!r} is not a number in a result")
     return None if here is None else float(here)

@@ -3,7 +3,6 @@
 One TOML file a paper in `experiments/`; a claim is judged by `penstock.lab.claims`.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from penstock.lab.fields import check_field, entries, refuse_unknown
 from penstock.lab.printed import Printed, parse_printed
 from penstock.lab.simulated import Simulated
 from penstock.lab.simulation import RunSpec, prepare, simulate
+from penstock.text_files import read_toml
 from penstock.workloads.pattern import SEED
 
 PAPERS = ("pulsar", "thesis", "predictive")
@@ -78,12 +78,7 @@ def load_published(paper: str) -> Published:
     if paper not in known:
         raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
     path = experiments_folder() / f"{paper}.toml"
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError("", "there is no such file", where=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("", f"not TOML: {error}", where=path.name) from None
+    data = read_toml(path, path.name)
     try:
         return parse_published(data)
     except InputError as error:

@@ -195,8 +195,9 @@ def _stored(task: _Task[S]) -> dict[str, Any] | None:
     try:
         stored: dict[str, Any] = json.loads(task.file.read_text(encoding="utf-8"))
         same = (stored["version"], stored["spec"]) == (VERSION, _spec_json(task))
-        return stored if same and stored["inputs"] and stored["result"] else None
-    except (OSError, ValueError, KeyError, TypeError):
+        whole = isinstance(stored["result"], dict) and stored["inputs"]
+        return stored if same and whole and stored["result"] else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

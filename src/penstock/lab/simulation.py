@@ -19,6 +19,7 @@ from penstock.engines.simulator.library import load_pipeline, load_profile
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError, nearest
+from penstock.lab.fields import check_field
 from penstock.workloads.pattern import SEED
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
@@ -57,6 +58,10 @@ class RunSpec:
         for name in data:
             if name not in known:
                 raise InputError(name, "unknown field of a run", nearest(name, known))
+            if name != "seed":
+                check_field(name, data[name], name)
+        if type(data.get("seed", 0)) is not int:
+            raise InputError("seed", f"must be a whole number, got {data['seed']!r}")
         return cls(**freeze(data))
 
 
@@ -81,7 +86,7 @@ class Prepared:
     def ticks(self) -> Iterator[Tick]:
         """Run it, with a decider that remembers nothing of an earlier run."""
         decider = Decider(self.decider.policy, self.decider.params, self.decider.guards)
-        return run_loop(self.engine(), decider, self.schedule)
+        return run_loop(self.engine(), decider, self.schedule, tolerant=False)
 
     def header(self) -> dict[str, Any]:
         """What a journal says first: what was asked, and what every default came to."""

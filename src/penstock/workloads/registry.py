@@ -16,7 +16,7 @@ from penstock.errors import InputError, nearest
 from penstock.workloads import curves, levels, thesis, trace, wild
 from penstock.workloads.pattern import MINUTES, SEED, Pattern, Request
 from penstock.workloads.spikes import Spikes, with_spikes
-from penstock.workloads.text import For, Named, Scaled, Sum, Then, Tree, parse, write
+from penstock.workloads.text import MAX_MINUTES, For, Named, Scaled, Sum, Then, Tree, parse, write
 from penstock.workloads.workload import Workload
 
 #: Every named workload, in the order in which they are shown.
@@ -25,8 +25,6 @@ PATTERNS: Mapping[str, Pattern] = {
     for room in (thesis, levels, curves, wild, trace)
     for pattern in room.PATTERNS
 }
-#: Two months; a longer list is a slip of the finger.
-MOST_MINUTES = 100_000
 _SPIKE_NAMES = frozenset(item.name for item in Spikes.describe())
 
 
@@ -47,8 +45,8 @@ def make_workload(
     if given:
         tree = _with_given(tree, given)
     length = natural_minutes(tree) if minutes is None else minutes
-    if not 1 <= length <= MOST_MINUTES:
-        raise InputError("minutes", f"must be from 1 to {MOST_MINUTES}, got {length}")
+    if not 1 <= length <= MAX_MINUTES:
+        raise InputError("minutes", f"must be from 1 to {MAX_MINUTES}, got {length}")
     return _build(tree, length, seed)
 
 

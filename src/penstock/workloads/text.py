@@ -69,11 +69,19 @@ _TOKEN = re.compile(
 )
 #: A value runs to the next comma, parenthesis or blank, or from quote to quote.
 _VALUE = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s,()"=]+))')
+#: More minutes are a slip of the finger: these are two months.
+MAX_MINUTES = 100_000
+#: What nobody writes by hand, and what would be too deep for those who walk the tree.
+MAX_LENGTH, MAX_DEPTH = 10_000, 50
+MAX_SUFFIXES = 200
 _WORDS = frozenset({"then", "for", "min"})
 
 
 def parse(text: str) -> Tree:
     """Read an expression; `InputError` says where it goes wrong."""
+    if len(text) > MAX_LENGTH:
+        problem = f"must have at most {MAX_LENGTH:,} characters, got {len(text):,}"
+        raise InputError("workload", problem, "a file is better for this: trace(file=load.csv)")
     parser = _Parser(text)
     tree = parser.sequence()
     if parser.word:
@@ -118,6 +126,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
+        self.depth, self.suffixes = 0, 0
         self.kind, self.word = "", ""
         self.step()
 
@@ -163,6 +172,9 @@ class _Parser:
             self.step()
         tree = self.part()
         while self.word in ("*", "for"):
+            self.suffixes += 1
+            if self.suffixes > MAX_SUFFIXES:
+                self.refuse(f"at most {MAX_SUFFIXES} times * or for")
             sign = self.step()
             if self.kind != "number":
                 self.refuse("a number")
@@ -170,7 +182,7 @@ class _Parser:
         return tree if factor is None else Scaled(tree, factor)
 
     def lasting(self, part: Tree) -> Tree:
-        if not self.word.isdigit() or int(self.word) < 1:
+        if not self.word.isdecimal() or not 1 <= float(self.word) <= MAX_MINUTES:
             self.refuse("whole minutes, at least 1,")
         tree = For(part, int(self.step()))
         if self.word == "min":
@@ -179,9 +191,13 @@ class _Parser:
 
     def part(self) -> Tree:
         if self.word == "(":
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                self.refuse(f"at most {MAX_DEPTH} parentheses within each other")
             self.step()
             tree = self.sequence()
             self.close()
+            self.depth -= 1
             return tree
         if self.kind != "name" or self.word in _WORDS:
             self.refuse("the name of a workload")

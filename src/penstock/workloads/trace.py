@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.core.params import Params, param
 from penstock.errors import InputError
+from penstock.text_files import explain_os_error
 from penstock.workloads.pattern import RATE, Pattern, Request
 from penstock.workloads.table import Columns, read_table
 from penstock.workloads.workload import Workload
@@ -91,8 +92,8 @@ def trace(params: TraceParams, request: Request) -> Workload:
             recording = read_table(lines, columns, params.file)
     except FileNotFoundError:
         raise InputError("file", f"there is no file {params.file!r}") from None
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise InputError("file", f"cannot be read: {wrong}") from None
+    except (OSError, ValueError) as wrong:
+        raise InputError("file", f"cannot be read: {explain_os_error(wrong)}") from None
     return play(recording, params, request)
 
 

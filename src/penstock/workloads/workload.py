@@ -24,6 +24,8 @@ IntArray = NDArray[np.int64]
 #: A record that float noise keeps from being whole is whole: a billionth, and a few last bits.
 _NOISE = 1e-9
 _LAST_BITS = 8 * 2.0**-52
+#: Records/s; two months of more could not be counted one by one.
+MAX_RATE = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +173,7 @@ class Workload:
 
     def __mul__(self, factor: float) -> "Workload":
         """Every rate times a factor."""
-        if not (math.isfinite(factor) and factor >= 0):
+        if not 0 <= factor <= MAX_RATE:
             raise InputError("factor", f"must be finite and at least 0, got {factor}")
         edges, starts, ends = self._pieces
         return Workload.of_pieces(Pieces(edges, starts * factor, ends * factor))
@@ -187,7 +189,7 @@ class Workload:
 
     def sped_up(self, factor: float) -> "Workload":
         """The same rates in a `factor`-th of the time."""
-        if not (math.isfinite(factor) and factor > 0):
+        if not 1 / MAX_RATE <= factor <= MAX_RATE:
             raise InputError("speed_up", f"must be finite and above 0, got {factor}")
         edges, starts, ends = self._pieces
         return Workload.of_pieces(Pieces(edges / factor, starts, ends))
@@ -221,6 +223,8 @@ def _check(pieces: Pieces) -> None:
         if wrong.any():
             value = rates[np.argmax(wrong)]
             raise InputError("rate", f"must be finite and at least 0, got {value:g}")
+        if rates.max() > MAX_RATE:
+            raise InputError("rate", f"must be at most {MAX_RATE:g} records/s, got {rates.max():g}")
 
 
 def _whole(records: float) -> int:

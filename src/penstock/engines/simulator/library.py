@@ -1,6 +1,5 @@
 """The profiles and pipelines that ship, and those of other people by path."""
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
+from penstock.text_files import is_file, parse_toml, read_text
 
 
 def profiles() -> tuple[str, ...]:
@@ -47,16 +47,13 @@ def _names(room: str) -> tuple[str, ...]:
 def _read(name: str, room: str, what: str) -> tuple[dict[str, Any], str]:
     if name.endswith(".toml"):
         path = Path(name)
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(what, f"there is no file {name!r}")
-        text, where = path.read_text(encoding="utf-8"), name
+        text, where = read_text(path), name
     else:
         if name not in _names(room):
             hint = nearest(name, _names(room)) + "; a file is given as ./mine.toml"
             raise InputError(what, f"unknown {what} {name!r}", hint)
         text = resources.files(__package__).joinpath(room, f"{name}.toml").read_text("utf-8")
         where = f"{name}.toml"
-    try:
-        return tomllib.loads(text), where
-    except tomllib.TOMLDecodeError as error:
-        raise InputError("", f"not TOML: {error}", where=where) from None
+    return parse_toml(text, where), where

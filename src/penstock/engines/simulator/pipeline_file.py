@@ -25,6 +25,16 @@ _OPERATOR_FIELDS = {
 }
 
 
+_WORDS = {
+    tuple: "a list",
+    float: "a number",
+    dict: "a table",
+    int: "a whole number",
+    bool: "true or false",
+    str: "a text",
+}
+
+
 def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     """Read a simulated pipeline from parsed TOML."""
     for key in data:
@@ -39,7 +49,7 @@ def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
                 raise InputError(f"operators.{operator}.{key}", "unknown field", hint)
         if "capacity_rate" not in fields:
             raise InputError(f"operators.{operator}.capacity_rate", "missing")
-        values = {key: kind(fields[key]) for key, kind in _OPERATOR_FIELDS.items() if key in fields}
+        values = _values(operator, fields)
         costs = _costs(operator, fields["costs"]) if "costs" in fields else None
         operators.append(SimulatedOperator(name=operator, costs=costs, **values))
     if not operators:
@@ -52,6 +62,18 @@ def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
         numbers=FrozenDict({key: str(value) for key, value in data.get("numbers", {}).items()}),
         batches=_batches(data.get("batches", {})),
     )
+
+
+def _values(operator: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    values = {}
+    for key, kind in _OPERATOR_FIELDS.items():
+        if key in fields:
+            try:
+                values[key] = kind(fields[key])
+            except (TypeError, ValueError, OverflowError):
+                where, words = f"operators.{operator}.{key}", _WORDS[kind]
+                raise InputError(where, f"must be {words}, got {fields[key]!r}") from None
+    return values
 
 
 def _batches(data: Mapping[str, Any]) -> Mapping[str, float]:

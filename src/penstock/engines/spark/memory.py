@@ -21,6 +21,7 @@ from penstock.state.keys import same_keys
 from penstock.state.layout import layout
 from penstock.state.opening import Levels
 from penstock.state.version import Version, files
+from penstock.text_files import is_file
 from penstock.topics.hashing import hash_keys, slice_of
 from penstock.topics.segment import SEGMENTS
 from penstock.topics.topic import Topic
@@ -95,7 +96,7 @@ class Memory:
 def memories(run: Path) -> list[Memory]:
     """Return what the operators of a run remember now."""
     path = run / PIPELINE
-    if not path.is_file():
+    if not is_file(path):
         hint = "a run is a directory that penstock run has made"
         raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
     operators = (read_json(path) or {}).get("operators", {})

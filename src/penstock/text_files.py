@@ -1,0 +1,90 @@
+"""Reads and writes text files that people name; every failure is an `InputError`."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import InputError
+
+
+def read_text(path: Path, where: str = "") -> str:
+    """Return what a file holds; `where` is how an error names it."""
+    place = where or str(path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("", "there is no such file", where=place) from None
+    except (OSError, ValueError) as error:  # a name that is too long or not Unicode, too
+        raise InputError("", f"cannot be read: {explain_os_error(error)}", where=place) from None
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Parse TOML; `where` is how an error names its file."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError("", "not TOML: nested too deeply", where=where) from None
+    except ValueError as error:  # numbers of thousands of digits, too
+        raise InputError("", f"not TOML: {error}", where=where) from None
+
+
+def read_toml(path: Path, where: str = "") -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    return parse_toml(read_text(path, where), where or str(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have names none.
+
+    >>> is_file(Path("x" * 5000))
+    False
+    """
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_directory(path: Path) -> bool:
+    """Whether there is such a directory; a name that none can have names none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def write_text(path: Path, text: str, option: str) -> None:
+    """Write a file whole or not at all; `option` is how an error names it."""
+    try:
+        _write(path, text.encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError) as error:
+        problem = f"{str(path)!r} cannot be written: {explain_os_error(error)}"
+        raise InputError(option, problem) from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    if path.exists() and not path.is_file():  # a device or a pipe has no place beside it
+        path.write_bytes(data)
+        return
+    # its name must fit where the name of the file fits
+    written = path.with_name(f".{os.getpid()}.tmp") if path.name else path
+    try:
+        written.write_bytes(data)
+        written.replace(path)
+    finally:
+        if written != path:
+            written.unlink(missing_ok=True)
+
+
+def explain_os_error(error: OSError | ValueError) -> str:
+    """Say why a file cannot be used, without its name.
+
+    >>> explain_os_error(FileNotFoundError(2, "No such file or directory", "x"))
+    'No such file or directory'
+    """
+    if isinstance(error, UnicodeEncodeError):
+        return "its name is not Unicode"
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not UTF-8 at byte {error.start}"
+    return getattr(error, "strerror", None) or str(error)
