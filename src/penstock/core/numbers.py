@@ -39,7 +39,7 @@ def ratio(part: float, whole: float) -> float | None:
     if not whole:
         return None
     share = part / whole
-    return share if share == 0 or MIN_SIZE <= abs(share) <= MAX_SIZE else None
+    return share if part == 0 or MIN_SIZE <= abs(share) <= MAX_SIZE else None
 
 
 def pretty(value: object) -> str:

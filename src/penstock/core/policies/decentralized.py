@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 
 from penstock.core.decision import Decision, Target, keep
-from penstock.core.numbers import ceil, floor
+from penstock.core.numbers import MAX_COUNT, ceil, floor
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policy import Applied, History, Policy, each_operator
 from penstock.core.reasons import Reason
@@ -107,6 +107,7 @@ def _target(op: OperatorSnapshot, snapshot: Snapshot, params: DecentralizedParam
         decide_alone(load, n, capacity, params, is_keeper=instance == 0, draw=draw)
         for instance in range(n)
     )
+    wanted = min(wanted, MAX_COUNT)
     p = probability(load, n, capacity, params.r)
     numbers = {"load": load, "capacity": capacity, "n": n, "r": params.r, "p": p, "wanted": wanted}
     if wanted == n:
