@@ -139,3 +139,24 @@ def test_mistakes_are_answered_before_anything_runs(
     captured = capsys.readouterr()
     assert captured.err.startswith(expected) and captured.out == ""
     assert not Path("runs").exists()
+
+
+def test_a_load_without_randomness_is_one_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "load.csv").write_text("time,rate\n0,900000\n60,1200000\n120,900000\n")
+    grid = tmp_path / "trace.toml"
+    grid.write_text(
+        f'[base]\nminutes = 2\nworkload = "trace(file={tmp_path}/load.csv)"\n'
+        '[grid]\npolicy = ["ds2", "static-peak"]\nseeds = 5\n'
+    )
+    out = str(tmp_path / "out")
+    assert main(["lab", "run", str(grid), "--out", out, "--jobs", "1"]) == 0
+    capsys.readouterr()
+    assert main(["lab", "compare", out]) == 0
+    told = capsys.readouterr().out
+    assert "deterministic: one run (every seed gave the same results)" in told
+    assert "%" not in told.replace("95 %", "")
+    assert main(["lab", "compare", out, "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["deterministic"] and len(group["seeds"]) == 1

@@ -189,3 +189,25 @@ def test_a_mistake_that_shows_at_the_first_decision_leaves_no_half_a_run(
     assert main(["simulate", "--minutes", "1", "--guard", "budget=2", "--out", str(place)]) == 2
     assert "budget: 2 cannot give each of 3 operators a replica" in capsys.readouterr().err
     assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("return 'more'", "mine answered nonsense: a str, not a Decision"),
+        ("return 1 / 0", "mine failed: ZeroDivisionError: division by zero (mine.py:3)"),
+        ("raise SystemExit(3)", "mine failed: SystemExit: 3 (mine.py:3)"),
+    ],
+)
+def test_a_policy_that_fails_is_an_error_as_in_decide(
+    body: str, told: str, tmp_path: Path, capsys: Capture
+) -> None:
+    policy, kept = tmp_path / "mine.py", tmp_path / "run"
+    policy.write_text(
+        "from penstock.core.policy import Params, Policy\n"
+        f"def decide(history, applied, params):\n    {body}\n"
+        'POLICY = Policy(name="mine", summary="", paper="", decide=decide, params=Params)\n'
+    )
+    assert main(["simulate", "--minutes", "1", "--policy", str(policy), "--out", str(kept)]) == 1
+    assert capsys.readouterr().err == f"error: {told}\n"
+    assert not kept.exists()

@@ -116,3 +116,14 @@ def test_hindsight_is_shown_where_every_run_has_it() -> None:
     group = group_of({"ds2": {1: (1, 1), 2: (2, 1)}}, hindsight={"ratio": 1.5})
     assert group.shown == (*FIGURES, HINDSIGHT)
     assert group.rows[0].figures["hindsight_ratio"] == (1.5, 1.5, 1.5)
+
+
+def test_runs_that_are_the_same_for_every_seed_are_one_run() -> None:
+    same = dict.fromkeys(range(1, 6), (10.0, 5.0))
+    other = dict.fromkeys(range(1, 6), (12.0, 4.0))
+    group = group_of({"ds2": same, "flink": other})
+    assert group.is_deterministic and group.seeds == (1,)
+    (_, certainty), _ = group.ranking(COST)
+    assert certainty == group_of({"ds2": {1: same[1]}, "flink": {1: other[1]}}).ranking(COST)[0][1]
+    drawn = group_of({"ds2": same, "flink": {**other, 3: (12.5, 4.0)}})
+    assert not drawn.is_deterministic and drawn.seeds == (1, 2, 3, 4, 5)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.workloads.strategies import few
 
 from penstock.errors import InputError
+from penstock.workloads.registry import make_workload
 from penstock.workloads.text import For, Named, Scaled, Sum, Then, Tree, parse, write
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(
@@ -90,3 +91,25 @@ def test_mistakes_are_shown_where_they_are(text: str, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         parse(text)
     assert problem in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("(" * 3000 + "constant" + ")" * 3000, "parentheses within each other"),
+        ("constant" + " * 1" * 400, "at most 200 times"),
+        ("(" * 40 + "constant" + (" * 1" * 9 + ")") * 40, "at most 200 times"),
+        (f"constant for {'9' * 5000}", "whole minutes"),
+        ("constant + " * 3000 + "constant", "at most 10,000 characters"),
+    ],
+)
+def test_texts_that_are_too_deep_or_too_long_are_refused(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        parse(text)
+
+
+def test_the_deepest_text_can_be_built_and_written() -> None:
+    text = "(" * 50 + "constant(rate=1)" + " * 1" * 200 + ")" * 50
+    tree = parse(text)
+    assert parse(write(tree)) == tree
+    assert make_workload(text, 1).total_records == 60

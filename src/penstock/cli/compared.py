@@ -40,6 +40,7 @@ def as_json(grid: Compared) -> dict[str, Any]:
             {
                 "group": group.name,
                 "seeds": list(group.seeds),
+                "deterministic": group.is_deterministic,
                 "cells": [_row_json(row) for row in group.rows],
                 "pairs": [_pair_json(pair) for pair in group.pairs],
             }

@@ -47,6 +47,11 @@ _ONE_SEED = (
     "which is what ~ stands for."
 )
 
+_DETERMINISTIC = (
+    "Deterministic: one run. The seeds change nothing, so nothing tells how certain a step is, "
+    "which is what ~ stands for."
+)
+
 Writer = Callable[[float | None, float, float], str]
 
 
@@ -116,7 +121,9 @@ def _table(group: Group, write: Writer, interval: str = "") -> Table:
     shown = {f.key: _COLUMNS[f.key] for f in group.shown if f.key in _COLUMNS}
     rows = [(_name(row), *(_cell(row, key, write) for key in shown)) for row in group.rows]
     over = interval or f"mean [95 % interval] over {len(group.seeds)} paired seeds"
-    if len(group.seeds) == 1:
+    if group.is_deterministic:
+        over = "deterministic: one run (every seed gave the same results)"
+    elif len(group.seeds) == 1:
         over = f"one seed only ({group.seeds[0]}): there are no intervals"
     notes = (_FRONT, over, *([_HINDSIGHT] if HINDSIGHT.key in shown else []))
     return Table(columns=("policy", *shown.values()), rows=tuple(rows), notes=notes)
@@ -132,6 +139,8 @@ def _legend(grids: Sequence[Compared]) -> list[str]:
 
 
 def _steps(group: Group) -> str:
+    if group.is_deterministic:
+        return _DETERMINISTIC
     return _ONE_SEED if len(group.seeds) == 1 else _STEPS
 
 

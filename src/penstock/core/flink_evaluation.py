@@ -63,7 +63,7 @@ def _edge(up: str, name: str, graph: Topology, measures: Measures) -> Array:
 
 
 def _by_busy_time(inputs: Array, busy: Array) -> Array:
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         return np.where(inputs == 0, np.inf, np.where(busy > 0, inputs / busy, np.nan))
 
 
@@ -73,7 +73,7 @@ def _as_observed(
     """What a source took while there was more than enough to read, if that is less."""
     rate = measures[name, "input_rate"]
     held, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (held < 1)
         observed = windows.mean(np.where(saturated, rate / (1 - held), np.nan))
     trusted = (windows.sum(saturated) >= 2) & (
@@ -83,5 +83,5 @@ def _as_observed(
 
 
 def _ratio(above: Array, below: Array) -> Array:
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         return np.where((above > 0) & (below > 0), above / below, 0.0)

@@ -82,6 +82,8 @@ class Group:
     shown: tuple[Figure, ...]
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
+    #: Whether the runs of every cell were the same for all seeds; then one seed stands for all.
+    is_deterministic: bool = False
 
     def ranking(self, figure: Figure) -> list[tuple[Row, float | None]]:
         """Rows from the best on, each with the certainty that it is better than the next one."""
@@ -110,6 +112,9 @@ def compare(cells: Iterable[Cell], results: Results) -> tuple[Group, ...]:
 def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     by_seed = {c.name: {r["spec"]["seed"]: r for r in results[c.name]} for c in cells}
     seeds = sorted(set.intersection(*(set(runs) for runs in by_seed.values())))
+    is_deterministic = len(seeds) > 1 and all(map(_are_equal, by_seed.values()))
+    if is_deterministic:  # the same run again proves nothing
+        seeds = seeds[:1]
     runs = {cell: [found[seed] for seed in seeds] for cell, found in by_seed.items()}
     bounded = all("hindsight" in run for members in runs.values() for run in members)
     shown = (*FIGURES, HINDSIGHT) if bounded and seeds else FIGURES
@@ -119,7 +124,20 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
         for a, b in combinations(cells, 2)
     ]
     rows = _rows(cells, values)
-    return Group(name=name, seeds=tuple(seeds), shown=shown, rows=rows, pairs=tuple(pairs))
+    return Group(
+        name=name,
+        seeds=tuple(seeds),
+        shown=shown,
+        rows=rows,
+        pairs=tuple(pairs),
+        is_deterministic=is_deterministic,
+    )
+
+
+def _are_equal(runs: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Whether runs of one cell have the same results, whatever their seeds."""
+    results = [{key: run[key] for key in run if key != "spec"} for run in runs.values()]
+    return all(result == results[0] for result in results)
 
 
 def _rows(cells: Sequence[Cell], values: Mapping[str, Values]) -> tuple[Row, ...]:

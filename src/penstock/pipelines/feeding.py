@@ -28,7 +28,9 @@ def call_make(make: MakeRows, first_id: int, due: pa.Array) -> pa.Table:
     try:
         rows = make(first_id, due)
         return rows if isinstance(rows, pa.Table) else pa.table(rows)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() in a function must not end the command
         name = getattr(make, "__name__", "function")
         problem = f"cannot be made: {type(error).__name__}: {error}"
         file = place_of(make).rpartition(":")[0]

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen import FrozenDict
 from penstock.core.numbers import ceil
-from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
+from penstock.core.params import (
+    NOTHING,
+    Params,
+    PerOperator,
+    check_names,
+    is_usable,
+    look_up,
+    param,
+)
 from penstock.core.policy import Applied, History, Policy, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -97,7 +105,7 @@ def keep_service_times(params: PspsParams, snapshot: Snapshot) -> PspsParams:
     fresh = {
         name: op.service_time_s
         for name, op in snapshot.operators.items()
-        if op.service_time_s and look_up(known, name) is None
+        if op.service_time_s and is_usable(op.service_time_s) and look_up(known, name) is None
     }
     return params.but(service_time_s=FrozenDict({**known, **fresh})) if fresh else params
 

@@ -7,9 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.core.frozen import FrozenDict
+from penstock.core.reading import MAX_REPLICAS
 from penstock.core.topology import Topology
 from penstock.engines.simulator.batch_model import Costs
 from penstock.errors import InputError, nearest
+
+#: Records/s of a replica, or records sent for one taken; its inverse is the least.
+MAX_RATE = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,16 @@ class SimulatedOperator:
         if not 0 < self.capacity_rate < float("inf"):
             problem = f"must be above 0 and finite, got {self.capacity_rate}"
             raise InputError(f"{self.name}.capacity_rate", problem)
+        if not 1 / MAX_RATE <= self.capacity_rate <= MAX_RATE:
+            problem = f"must be from {1 / MAX_RATE:g} to {MAX_RATE:g}, got {self.capacity_rate:g}"
+            raise InputError(f"{self.name}.capacity_rate", problem)
+        if self.replicas > MAX_REPLICAS:
+            problem = f"must be at most {MAX_REPLICAS:,}, got {self.replicas:g}"
+            raise InputError(f"{self.name}.replicas", problem)
+        for target, share in self.sent.items():
+            if type(share) not in (int, float) or not 0 <= share <= MAX_RATE:
+                problem = f"must be a number from 0 to {MAX_RATE:g}, got {share!r}"
+                raise InputError(f"{self.name}.sent.{target}", problem)
         if self.replicas < 1 or (self.max_replicas or self.replicas) < self.replicas:
             raise InputError(f"{self.name}.replicas", f"must fit its bounds, got {self.replicas}")
 
