@@ -59,11 +59,20 @@ class RunStatus:
         return HEALTHY if self.is_live else NOT_RUNNING
 
 
+def check_run_directory(run: Path) -> None:
+    """`InputError` if a directory holds no run, or none that may be read."""
+    try:
+        if (run / ASKED).is_file() and os.access(run / ASKED, os.R_OK):
+            return
+    except OSError as error:
+        raise InputError("RUN", f"cannot be read: {error.strerror}", where=str(run)) from None
+    hint = "a run is a directory that penstock run has made"
+    raise InputError("RUN", f"there is no {ASKED}", hint, str(run))
+
+
 def read_status(run: Path, now: float | None = None) -> RunStatus:
     """Read how a run is; `InputError` if the directory holds none."""
-    if not (run / ASKED).is_file():
-        hint = "a run is a directory that penstock run has made"
-        raise InputError("RUN", f"there is no {ASKED}", hint, str(run))
+    check_run_directory(run)
     now = time.time() if now is None else now
     tail, holder, places = read_tail(run), find_holder(run / LOCK), Places(run)
     declared, result = read_declared(run), _read_result(run)

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.control.rundir import ASKED, LOCK
+from penstock.control.rundir import LOCK
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog
-from penstock.errors import InputError, PenstockError
+from penstock.errors import PenstockError
 from penstock.lab.operator_status import read_declared
+from penstock.lab.run_status import check_run_directory
 from penstock.topics.lock import Holder, find_holder
 
 #: Seconds between two looks, and between two messages that it still takes.
@@ -19,9 +20,7 @@ _LOOK_S, _SAY_S = 0.1, 5.0
 
 def stop_run(run: Path, timeout_s: float, say: Callable[[str], None]) -> bool:
     """Stop a run; False if it does not run. `PenstockError` if it is still there in the end."""
-    if not (run / ASKED).is_file():
-        hint = "a run is a directory that penstock run has made"
-        raise InputError("RUN", f"there is no {ASKED}", hint, str(run))
+    check_run_directory(run)
     holder = find_holder(run / LOCK)
     if holder is None:
         return False
