@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.cli.lab_results import GRID_FILE, jobs_of, run_compare
 from penstock.cli.progress import Bar
+from penstock.engines.spark.java import check_java
 from penstock.errors import InputError, PenstockError
 from penstock.lab.grid import Grid, check_grid, read_grid
 from penstock.lab.runner import RUNS, run_all
@@ -96,6 +97,8 @@ def run(args: argparse.Namespace) -> int:
     grid = read_grid(args.spec)
     check_grid(grid, str(args.spec))
     jobs, out = _jobs(args, grid), args.out or Path("runs") / grid.name
+    if grid.kind.one_by_one:
+        check_java()
     _make_directory(out)
     (out / GRID_FILE).write_bytes(args.spec.read_bytes())
     failed: list[PenstockError] = []

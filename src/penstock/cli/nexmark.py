@@ -103,7 +103,9 @@ def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     add("--service", type=float, default=SERVICE_S, metavar="S", help=about)
     add_options(parser)
     add("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
-    parser.set_defaults(workload="cosine", rate_scale=RATE_SCALE, speed_up=SPEED_UP, resume=None)
+    parser.set_defaults(
+        workload="cosine", rate_scale=RATE_SCALE, speed_up=SPEED_UP, resume=None, allow_removal=[]
+    )
 
 
 def run_query(args: argparse.Namespace) -> int:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.numbers import pretty, table_number
+from penstock.engines.spark.java import check_java
 from penstock.engines.spark.session import end_session, start_session
 from penstock.engines.spark.warming import warm
 from penstock.lab.holding import hush_logging, hush_server
 from penstock.lab.runner import Progress
 from penstock.lab.verifying import CHANGES, Verified, VerifySpec, verify
+from penstock.pipelines.nexmark.truths import check_database
 from penstock.reports.tables import Table, as_text
 
 #: Tasks that run at once, and replicas that are started beforehand.
@@ -25,6 +27,8 @@ _ENOUGH = CHANGES - 1
 def run(spec: VerifySpec, show: Callable[[Progress], None]) -> Verified:
     """Verify in a session and a directory of its own, which goes afterwards."""
     spec.check()
+    check_java()
+    check_database()
 
     def told(done: float) -> None:
         show(Progress(total=spec.events, kept=0, done=int(done * spec.events)))

@@ -27,6 +27,7 @@ from penstock.engines.spark.cluster import Cluster
 from penstock.engines.spark.duty import Pace, gap_for
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.executors import Executors
+from penstock.engines.spark.java import check_java
 from penstock.engines.spark.masters import Master
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.preloading import modules_of
@@ -67,6 +68,7 @@ def run_on_spark(
     To be called in the main thread; a signal handler may ask it to stop. Operators that were
     removed from the pipeline of a run must be named in `allow_removal`.
     """
+    check_java()
     with held(directory, watch.say) as lock:
         is_new = not (directory / ASKED).is_file()
         if not is_new:  # before anything of the run is touched

@@ -56,14 +56,21 @@ def difference(found: pa.Table, true: pa.Table) -> Difference:
         )
 
 
-@contextmanager
-def _database(tables: Mapping[str, pa.Table]) -> Iterator["DuckDBPyConnection"]:
-    """A database in memory with these tables."""
+def check_database() -> None:
+    """Refuse to go on without DuckDB."""
     try:
-        import duckdb  # noqa: PLC0415  (only who verifies needs it)
+        import duckdb  # noqa: F401, PLC0415
     except ImportError:
         hint = "it tells what is true: pip install duckdb"
         raise InputError("duckdb", "is not installed", hint) from None
+
+
+@contextmanager
+def _database(tables: Mapping[str, pa.Table]) -> Iterator["DuckDBPyConnection"]:
+    """A database in memory with these tables."""
+    check_database()
+    import duckdb  # noqa: PLC0415  (only who verifies needs it)
+
     with duckdb.connect() as database:
         for name, table in tables.items():
             database.register(name, _without_zone(table))
