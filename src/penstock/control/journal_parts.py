@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock.errors import InputError
 
 MB = 1_000_000
-#: About three hours of ticks, so that a start reads no more than that.
+#: About five hours of ticks with three operators: a start reads two parts at most.
 PART_BYTES = 8 * MB
 
 
