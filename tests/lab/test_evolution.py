@@ -96,6 +96,8 @@ def put(
     state: Version | None = None,
 ) -> None:
     start, end = batch * 10, batch * 10 + 10
+    offset = json.dumps({"at": {topic: end}, "skips": {topic: [[0, 1, "timeout"]]}})
+    logged = f"v1\n{METADATA}\n{offset}"
     record = BatchRecord(
         batch=batch,
         start={topic: start},
@@ -107,12 +109,12 @@ def put(
         outputs=outputs,
         state=state,
         latest={topic: 7} if state else {},
+        offset_log=logged,
     )
     BatchLog(places.batches(operator)).put(record)
-    offset = json.dumps({"at": {topic: end}, "skips": {topic: [[0, 1, "timeout"]]}})
     path = places.checkpoint(operator) / "offsets" / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"v1\n{METADATA}\n{offset}")
+    path.write_text(logged)
     path.with_name(f".{batch}.crc").write_bytes(b"crc of the old content")
 
 
@@ -147,6 +149,9 @@ def check_renamed(places: Places) -> None:
         assert record is not None
         assert (record.batch, record.start, record.end) == (2, {topic: 20}, {topic: 30})
         assert record.dropped == {"timeout": 1}
+        # the log that Spark has is still the one that the record remembers
+        logged = (places.checkpoint(operator) / "offsets" / "2").read_text()
+        assert record.offset_log == logged
         assert [r.batch for r in log.news()] == [0, 1, 2]
         assert json.loads(places.order(operator).read_text())["replicas"] == 2
     state = BatchLog(places.batches("sum")).last()
