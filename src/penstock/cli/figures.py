@@ -101,10 +101,22 @@ def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     dropped = result["dropped_records"]
     share = f" ({percent(dropped / offered)})" if dropped and offered else ""
     yield "dropped", f"{pretty(dropped)} records{share}"
+    if late := result.get("late_records"):
+        yield "late", late_text(late)
     yield "waiting", f"{pretty(result['backlog_records'])} records at the end"
     objective, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
     if missed is not None:
         yield "objective", f"{pretty(objective)} s, missed by {percent(missed)} of the records"
+
+
+def late_text(late: Mapping[str, int]) -> str:
+    """Say how many rows came after the watermark, by operator.
+
+    >>> late_text({"minutes": 3, "sessions": 1})
+    '4 rows came after the watermark: minutes 3, sessions 1'
+    """
+    each = ", ".join(f"{name} {pretty(rows)}" for name, rows in late.items())
+    return f"{pretty(sum(late.values()))} rows came after the watermark: {each}"
 
 
 def _what_it_cost(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -56,6 +56,20 @@ def of_ingest(event: Event) -> str:
     return f"{event.operator} falls behind: {waiting}, and ever more"
 
 
+def of_late_rows(event: Event) -> str:
+    """How many rows came after the watermark, and where they are.
+
+    >>> of_late_rows(Event(at=9.0, kind="late", operator="minutes", numbers={"records": 3,
+    ...     "total": 5, "kept_in": ""}))
+    'minutes: 3 rows came too late (5 so far); they are only counted: late_to keeps them'
+    """
+    numbers = event.numbers
+    more = f" ({pretty(numbers['total'])} so far)" if numbers["total"] > numbers["records"] else ""
+    topic = numbers["kept_in"]
+    kept = f"topic {topic} keeps them" if topic else "they are only counted: late_to keeps them"
+    return f"{event.operator}: {pretty(numbers['records'])} rows came too late{more}; {kept}"
+
+
 def silence(tick: Tick) -> str:
     """Why a tick has no decision."""
     return tick.error or _ASLEEP
@@ -130,6 +144,8 @@ def _sentence(event: Event) -> str:
             return ", ".join(of_executors(event))
         case "behind" | "caught-up":
             return of_ingest(event)
+        case "late":
+            return of_late_rows(event)
         case "resumed-run":
             return "the run was resumed here"
         case "late-tick":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from penstock.cli.charts import short, sparkline
-from penstock.cli.happenings import because, of_executors, of_ingest
+from penstock.cli.happenings import because, of_executors, of_ingest, of_late_rows
 from penstock.cli.progress import duration
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -97,6 +97,9 @@ def told(tick: Tick) -> Iterator[str]:
             yield f"  {duration(event.at):>6}  {event.operator} FAILED: {last}"
         elif event.kind in ("behind", "caught-up"):
             yield f"  {duration(event.at):>6}  {of_ingest(event)}"
+        elif event.kind == "late" and event.numbers["total"] == event.numbers["records"]:
+            # the first ones are a warning; status, journal and summary have the others
+            yield f"  {duration(event.at):>6}  WARNING {of_late_rows(event)}"
         elif event.kind == "executors" and (text := of_executors(event)):
             change, why = text
             yield f"  {duration(event.at):>6}  {change:<20}  {why}"

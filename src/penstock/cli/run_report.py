@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.charts import short, sparkline, table
-from penstock.cli.figures import percent
+from penstock.cli.figures import late_text, percent
 from penstock.cli.timeline import Timeline
 from penstock.control.journal import read_recent, read_ticks
 from penstock.control.loop import Tick
@@ -93,6 +93,8 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "changes", _changes(result)
     yield "executors", _executors(result)
     yield "records", _records(result["records"])
+    if late := result.get("late_records"):
+        yield "late", late_text(late)
 
 
 def _objective(result: Result) -> Iterator[tuple[str, str]]:

@@ -118,6 +118,7 @@ class Scores:
             "processed_records": last.processed_records,
             "dropped_records": last.dropped_records,
             "backlog_records": last.backlog_records,
+            **({"late_records": dict(last.late)} if last.late else {}),
             "throughput_degradation": _round(self._degraded / (self._measured or 1)),
             "slo": self._slo(),
             "replica_hours": _round(total_s / 3600),

@@ -46,6 +46,8 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         data["events"] = [_event_to_json(event) for event in status.events]
     if status.ingests:
         data["ingests"] = {name: one._asdict() for name, one in status.ingests.items()}
+    if status.late:
+        data["late"] = dict(status.late)
     if status.batches:
         data["batches"] = {name: list(map(list, some)) for name, some in status.batches.items()}
     if tick.snapshot is not None:
@@ -88,6 +90,7 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         ingests=FrozenDict(
             {name: IngestStatus(**one) for name, one in data.get("ingests", {}).items()}
         ),
+        late=FrozenDict(data.get("late", {})),
         offered_records=records["offered"],
         processed_records=records["processed"],
         dropped_records=records["dropped"],

@@ -46,7 +46,8 @@ class Event:
     `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
     the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
     there `after_s` seconds after they were asked for), `behind` (what waits in front of an ingest
-    grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more). The loop
+    grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more), `late` (`records`
+    that came after the watermark, `total` of the run, `kept_in` a topic or nowhere). The loop
     adds `retried` and `gave-up` (`replicas` that were asked for before, `tries`),
     `late-tick` (`missed` ones) and `resumed-run`.
     """
@@ -114,6 +115,8 @@ class Status:
     batches: Mapping[str, tuple[Batch, ...]] = field(default_factory=FrozenDict)
     #: Operators that read from outside.
     ingests: Mapping[str, IngestStatus] = field(default_factory=FrozenDict)
+    #: Records since the run began that came after the watermark, by operator; none without any.
+    late: Mapping[str, int] = field(default_factory=FrozenDict)
     #: Records since the run began.
     offered_records: int = 0
     processed_records: int = 0

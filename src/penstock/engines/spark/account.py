@@ -80,6 +80,7 @@ def told(
         age_s=sum(ages) / len(ages) if ages else None,
         replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
         batches=FrozenDict(batches),
+        late=FrozenDict({name: one.rows_late for name, one in ops.items() if one.rows_late}),
         offered_records=offered,
         processed_records=taken - lost,
         dropped_records=lost,

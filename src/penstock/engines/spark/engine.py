@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.following import Followed
 from penstock.engines.spark.ingests import Ingests
 from penstock.engines.spark.moving import read_moves
+from penstock.engines.spark.native_lateness import NativeLateness
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_query, make_topics
@@ -54,6 +55,7 @@ class SparkEngine:
         self.executors = executors
         self.topology = pipeline.check_scaled()
         self._followed: dict[str, Followed] = {}
+        self._lateness = {name: NativeLateness() for name in self._native}
         self._ingests = Ingests(pipeline, places, pace.window_s)
         self._starter = Starter(places)
         self._rescaler = Rescaler(spark, places, self._starter)
@@ -268,7 +270,15 @@ class SparkEngine:
         self._events += map(
             self._in_run_time, self._ingests.take_progress(self._starter.queries, now)
         )
+        self._events += map(self._in_run_time, self._late_in_spark(now))
         self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
+
+    def _late_in_spark(self, now: float) -> Iterator[Event]:
+        """Rows that came too late for operators whose state is Spark's own."""
+        for name, lateness in self._lateness.items():
+            query = self._starter.queries.get(name)
+            if query is not None and (late := lateness.read_new(query.recentProgress)):
+                yield self._followed[name].count_late(late, now)
 
     def _held_s(self, name: str) -> float | None:
         """Seconds during which back-pressure kept an operator from reading; None without any."""
@@ -317,6 +327,7 @@ class SparkEngine:
             topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
             queue_limit=operator.options.queue_limit,
+            late_to=operator.slicing.late_to if operator.slicing else None,
             requested=replicas,
             running=replicas,
         )

@@ -68,6 +68,9 @@ class Followed:
     held: deque[tuple[float, float]] = field(default_factory=deque)
     rows_in: int = 0
     rows_dropped: int = 0
+    #: Rows that came after the watermark, and the topic that keeps them.
+    rows_late: int = 0
+    late_to: str | None = None
     replica_s: float = 0.0
     #: Rows that wait outside of the pipeline, in front of the ingests that fill its topics.
     outside: float = 0.0
@@ -140,11 +143,19 @@ class Followed:
             events.append(
                 Event(at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers)
             )
+        if late := sum(task.late for task in record.tasks):
+            events.append(self.count_late(late, record.committed_at))
         self.batches_since += 1
         if record.replicas == self.requested and self.asked_at is not None:
             events.append(self._runs(record.planned_at))
         self.running = record.replicas
         return events
+
+    def count_late(self, rows: int, at: float) -> Event:
+        """Count rows that came after the watermark."""
+        self.rows_late += rows
+        numbers = {"records": rows, "total": self.rows_late, "kept_in": self.late_to or ""}
+        return Event(at=at, kind="late", operator=self.name, numbers=numbers)
 
     def _runs(self, at: float) -> Event:
         assert self.asked_at is not None
