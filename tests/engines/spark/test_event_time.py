@@ -235,3 +235,24 @@ def test_segments_without_statistics_are_read_for_them(tmp_path: Path) -> None:
     topic.publish("w", 0, [replace(written, newest=None)], 0.0)
     progress = InputProgress({"t": Topic.open(topic.directory)}, BatchLog(tmp_path / "b"))
     assert progress.read("t", 0, 2).progress["at"].complete == 7
+
+
+def test_null_negative_and_far_future_times(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "run", random.Random(1), union=False)
+    year_9999 = 253_370_764_800 * SECOND
+    steps = [
+        [{"word": "a", "at": None}, {"word": "a", "at": -15 * SECOND}],  # before 1970
+        [{"word": "a", "at": 3 * SECOND}],
+        [{"word": "a", "at": year_9999}],  # a clock that is wrong
+        [{"word": "b", "at": 4 * SECOND}],
+        [{"word": "b", "at": 5 * SECOND}],
+    ]
+    for rows in steps:
+        chain.put("one", rows)
+        chain.step(whole=True)
+    late = [row["at"] for row in chain.count.out("late")]
+    # a row without a time belongs nowhere; the row of 9999 has advanced the watermark, so all
+    # that comes after it is late: counted, kept and told, not silently wrong
+    assert late.count(None) == 1
+    assert len(late) == 3
+    assert found(chain.count) == {("a", -20): 1, ("a", 0): 1}
