@@ -218,6 +218,13 @@ def test_restarts_are_counted_and_a_failure_is_unhealthy(run: Path, capsys: Capt
     assert (code, found["resumes"]) == (0, 1)
 
 
+def test_late_rows_are_those_of_the_whole_journal(run: Path, capsys: Capture) -> None:
+    """Records of old batches are gone; the journal has told of them."""
+    late = {"at": 14.0, "kind": "late", "operator": "count", "records": 20, "total": 20}
+    append(run, tick(15.0, [late]), {"resumed": {"at": 15.0}}, tick(30.0, [late]))
+    assert status(run, capsys)[1]["operators"]["count"]["late_rows"] == 40
+
+
 @pytest.mark.usefixtures("holder")
 def test_what_is_stuck_is_unhealthy(run: Path) -> None:
     append(run, tick(15.0))

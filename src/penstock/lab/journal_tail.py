@@ -13,7 +13,7 @@ from penstock.control.rundir import JOURNAL
 #: Events that say that an operator was started again after a failure.
 RESTARTS = frozenset({"revived", "restarting"})
 #: Events that `JournalTail` needs: lines without any of these words are not parsed.
-_WORDS = tuple(f'"{word}"'.encode() for word in (*sorted(RESTARTS), "failed", "resumed"))
+_WORDS = tuple(f'"{word}"'.encode() for word in (*sorted(RESTARTS), "failed", "resumed", "late"))
 
 
 @dataclass(slots=True)
@@ -26,6 +26,8 @@ class JournalTail:
     #: By operator: how often it was started again, and why the last time.
     restarts: Counter[str] = field(default_factory=Counter)
     causes: dict[str, str] = field(default_factory=dict)
+    #: By operator: rows that came after the watermark.
+    late: Counter[str] = field(default_factory=Counter)
     #: By operator: why it failed since the run was started last.
     failed: dict[str, str] = field(default_factory=dict)
     #: How often the run was resumed.
@@ -70,6 +72,8 @@ def _count(tail: JournalTail, data: Mapping[str, Any]) -> None:
         if event["kind"] in RESTARTS:
             tail.restarts[operator] += 1
             tail.causes[operator] = error
+        elif event["kind"] == "late":
+            tail.late[operator] += event["records"]
         elif event["kind"] == "failed" and operator:
             tail.failed[operator] = error
 

@@ -59,7 +59,7 @@ def read_operator(
         last_commit_at=_last_commit_at(places, name, record),
         restarts=tail.restarts[name],
         last_restart=tail.causes.get(name, ""),
-        late_rows=_late_rows(places, name, declared),
+        late_rows=_late_rows(places, name, kind, tail),
         dead_letter_rows=_dead_letters(places, name, declared),
         error=tail.failed.get(name, ""),
     )
@@ -128,13 +128,13 @@ def _last_commit_at(places: Places, name: str, record: BatchRecord | None) -> fl
     return max(times, default=None)
 
 
-def _late_rows(places: Places, name: str, declared: Mapping[str, Any]) -> int | None:
-    """Rows that came after the watermark, of the batches whose records are still there."""
+def _late_rows(places: Places, name: str, kind: str, tail: JournalTail) -> int | None:
+    """Rows that came after the watermark: the journal tells of all but the last, records of those."""
     directory = places.batches(name)
-    if not declared.get("slicing") or not directory.is_dir():
+    if kind not in ("sliced", "native") or not directory.is_dir():
         return None
-    log = BatchLog(directory)
-    return sum(task.late for record in log.news() for task in record.tasks)
+    records = BatchLog(directory).news()
+    return max(tail.late[name], sum(task.late for record in records for task in record.tasks))
 
 
 def _dead_letters(places: Places, name: str, declared: Mapping[str, Any]) -> int | None:
