@@ -258,7 +258,7 @@ def test_what_is_no_run(tmp_path: Path, command: str, capsys: Capture) -> None:
     assert main([command, str(tmp_path)]) == 2
     assert "there is no run.toml" in capsys.readouterr().err
     assert main([command, str(tmp_path / ("n" * 300))]) == 2  # a name that no file can have
-    assert "cannot be read: File name too long" in capsys.readouterr().err
+    assert "cannot be read" in capsys.readouterr().err
 
 
 # --- who holds it

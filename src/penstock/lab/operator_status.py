@@ -129,7 +129,7 @@ def _last_commit_at(places: Places, name: str, record: BatchRecord | None) -> fl
 
 
 def _late_rows(places: Places, name: str, kind: str, tail: JournalTail) -> int | None:
-    """Rows that came after the watermark: the journal tells of all but the last, records of those."""
+    """Rows that came after the watermark: by the journal, or by records that are newer."""
     directory = places.batches(name)
     if kind not in ("sliced", "native") or not directory.is_dir():
         return None
