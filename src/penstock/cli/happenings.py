@@ -82,7 +82,7 @@ def what_followed(ticks: Sequence[Tick], place: int, operator: str | None) -> It
     """
     events = _until_next_change(ticks, place)
     told = [event for event in events if operator in (None, event.operator) or not event.operator]
-    lines = [*_running(told), *((event.at, _sentence(event)) for event in told), *_drops(told)]
+    lines = [*_running(told), *((event.at, sentence(event)) for event in told), *_drops(told)]
     for at, text in sorted(lines, key=lambda line: line[0]):
         if text:
             yield f"  {clock(at)}  {text}"
@@ -113,7 +113,8 @@ def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
         yield at, f"now running: {replicas}"
 
 
-def _sentence(event: Event) -> str:
+def sentence(event: Event) -> str:
+    """Say what happened; empty for what is told elsewhere."""
     numbers = event.numbers
     match event.kind:
         case "running" | "dropped" | "step":
@@ -129,7 +130,14 @@ def _sentence(event: Event) -> str:
         case "restart":
             return f"the pipeline restarts, which takes {pretty(numbers['pause_s'])} s"
         case "failed":
-            return f"{event.operator or 'the engine'} failed: {numbers['error']}"
+            return _failure(event)
+        case "restarting":
+            delay_s = numbers["delay_s"]
+            when = f" in {delay_s:.0f} s" if delay_s >= 1 else ""
+            try_number = f"restarting{when}, try {numbers['tries']}"
+            return f"{event.operator}: {try_number}, because {numbers['error']}"
+        case "slow-batch":
+            return _slow(event)
         case "retried":
             again = f"{numbers['replicas']} replicas are asked for again, try {numbers['tries']}"
             return f"{event.operator}: {again}"
@@ -152,6 +160,29 @@ def _sentence(event: Event) -> str:
             return f"the loop is late; ticks left out: {numbers['missed']}"
     rest = ", ".join(f"{name} {pretty(value)}" for name, value in numbers.items())
     return " ".join(part for part in (event.kind, event.operator, rest) if part)
+
+
+def _failure(event: Event) -> str:
+    """What failed: the rows, and the last line of the traceback."""
+    lines = str(event.numbers["error"]).strip().splitlines() or [""]
+    if event.operator and lines[0].startswith(event.operator):
+        return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"
+    return f"{event.operator or 'the engine'} failed: {event.numbers['error']}"
+
+
+def _slow(event: Event) -> str:
+    """A batch that takes much longer than usual.
+
+    >>> numbers = {"batch": 7, "seconds": 12.3, "usual_s": 1.1, "topic": "in", "first": 3, "end": 9}
+    >>> _slow(Event(at=0.0, kind="slow-batch", operator="enrich", numbers=numbers))
+    'enrich: its batch has taken 12 s, usually 1.1 s; now at rows 3 to 8 of topic in'
+    """
+    numbers = event.numbers
+    took = f"its batch has taken {numbers['seconds']:.0f} s, usually {pretty(numbers['usual_s'])} s"
+    if "topic" not in numbers:
+        return f"{event.operator}: {took}"
+    first, last, topic = numbers["first"], numbers["end"] - 1, numbers["topic"]
+    return f"{event.operator}: {took}; now at rows {first} to {last} of topic {topic}"
 
 
 def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:

@@ -92,10 +92,7 @@ def told(tick: Tick) -> Iterator[str]:
             done = "" if name in tick.plan else f" (not done: {tick.error})"
             yield f"  {duration(tick.at):>6}  {change:<20}  {because(target)}{done}"
     for event in tick.status.events:
-        if event.kind == "failed":
-            last = (str(event.numbers.get("error", "")).strip().splitlines() or [""])[-1]
-            yield f"  {duration(event.at):>6}  {event.operator} FAILED: {last}"
-        elif event.kind in ("behind", "caught-up"):
+        if event.kind in ("behind", "caught-up"):
             yield f"  {duration(event.at):>6}  {of_ingest(event)}"
         elif event.kind == "late" and event.numbers["total"] == event.numbers["records"]:
             # the first ones are a warning; status, journal and summary have the others

@@ -118,6 +118,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
     add("--interval", type=float, metavar="S", help="time between decisions (15)")
     add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
+    about = "restart an operator that fails by no fault of yours for so long (for ever; 5 with"
+    add("--retry-for", type=float, metavar="MINUTES", help=f"{about} @pipeline.produces)")
     add("--dry-run", action="store_true", help="decide, but change nothing")
     about = "keep at most so many MB of the journal (80)"
     add("--journal-mb", type=float, metavar="N", help=about)
@@ -190,6 +192,7 @@ def spec_of(args: argparse.Namespace) -> "SparkSpec":
         master=args.master,
         executors=args.executors,
         journal_mb=args.journal_mb,
+        retry_minutes=args.retry_for,
     )
 
 

@@ -60,7 +60,8 @@ def run_one(
         result = run_on_spark(prepared, directory, screen, stop, allow_removal)
     _draw(directory, title(prepared))
     for name, text in result["failed"].items():
-        print(f"error: {name} failed\n{text}", file=sys.stderr)
+        what = text if text.startswith(name) else f"{name} failed: {text}"
+        print(f"error: {what}", file=sys.stderr)
     return result, 128 + caught[-1] if caught else _CODES[result["ended"]]
 
 

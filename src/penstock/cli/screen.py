@@ -5,12 +5,17 @@ import sys
 from types import TracebackType
 from typing import Self, TextIO
 
+from penstock.cli.happenings import sentence
 from penstock.cli.live import Live, plain_line, told
+from penstock.cli.progress import duration
 from penstock.control.loop import Tick
+from penstock.engines.port import Event
 from penstock.lab.watching import Sight, Stop
 
 STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
 _HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
+#: What is said when it happens, not at the next tick.
+_URGENT = ("restarting", "failed", "slow-batch")
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -49,6 +54,11 @@ class Screen:
             return
         lines = [plain_line(tick, self._sight), *told(tick)]
         print("\n".join(lines), file=self._stream, flush=True)
+
+    def report(self, event: Event) -> None:
+        """Say at once what happened to an operator, if it is something to worry about."""
+        if event.kind in _URGENT:
+            self.say(f"  {duration(event.at):>6}  {sentence(event)}")
 
     # --- drawing
 

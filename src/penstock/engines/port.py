@@ -41,15 +41,18 @@ class Event:
     Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
     `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
     `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
-    operator waits because of back-pressure), `revived` (`error`: a process of the operator died,
-    and it was started again), `step` (one `step` of a change that stops the operator took
+    operator waits because of back-pressure), `restarting` (the operator stopped because of
+    `error`, and is started again `delay_s` from now, for the `tries`th time, the first failure
+    `since_s` ago), `slow-batch` (one has lasted `seconds`, `usual_s` is usual; `topic`, `first`
+    and `end` tell where it is), `step` (one `step` of a change that stops the operator took
     `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
     the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
     there `after_s` seconds after they were asked for), `behind` (what waits in front of an ingest
     grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more), `late` (`records`
     that came after the watermark, `total` of the run, `kept_in` a topic or nowhere). The loop
     adds `retried` and `gave-up` (`replicas` that were asked for before, `tries`),
-    `late-tick` (`missed` ones) and `resumed-run`.
+    `late-tick` (`missed` ones) and `resumed-run`. Journals of earlier versions tell of
+    `revived` operators, which were restarted.
     """
 
     at: float

@@ -42,6 +42,9 @@ MEAN_SHARE = 0.5
 #: Time for which fewer executors must have been enough before some are returned; sped up, too,
 #: but one takes a few seconds to begin.
 RETURN_S, LEAST_RETURN_S = 15.0, 5.0
+#: How long failures that are not the user's are retried if nobody says, where rows are made for
+#: the run; elsewhere for ever.
+RETRY_S = 300.0
 #: Minutes that a run takes if nobody says how much of the workload there shall be.
 RUN_MINUTES = 2
 
@@ -69,6 +72,8 @@ class Prepared:
     #: Where it runs, and what executors keep to; None: one process with room for all replicas.
     master: Master | None = None
     executors: Rules | None = None
+    #: How long failures that are not the user's are retried.
+    retry_for_s: float = math.inf
 
     @property
     def workload(self) -> str:
@@ -130,6 +135,7 @@ def prepare(spec: SparkSpec) -> Prepared:
         objective_s=objective_s,
         master=master,
         executors=executors,
+        retry_for_s=_retry_for_s(spec, load),
     )
     _ask_once(prepared)
     return prepared
@@ -166,6 +172,14 @@ def _duration_s(spec: SparkSpec, load: Workload | None) -> float:
     if load is not None:
         return load.duration_s
     return spec.minutes * 60 / spec.speed_up if spec.minutes else math.inf
+
+
+def _retry_for_s(spec: SparkSpec, load: Workload | None) -> float:
+    if spec.retry_minutes is None:
+        return math.inf if load is None else RETRY_S
+    if not spec.retry_minutes >= 0:
+        raise InputError("--retry-for", f"must be at least 0, got {spec.retry_minutes:g}")
+    return spec.retry_minutes * 60
 
 
 def _interval_s(spec: SparkSpec) -> float:

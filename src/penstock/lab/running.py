@@ -167,6 +167,9 @@ class _Run:
             initial=self._initial,
             begin_s=self._journal.start_s,
             executors=self._executors(session),
+            retry_for_s=prepared.retry_for_s,
+            say=self._watch.say,
+            report=self._watch.report,
         )
 
     def _executors(self, session: SparkSession) -> Executors | None:

@@ -44,6 +44,9 @@ class SparkSpec:
     executors: str | None = None
     #: How much of the journal is kept at most; None: the default.
     journal_mb: float | None = None
+    #: Minutes for which an operator that fails without the user's fault is started again; None:
+    #: for ever, or for a few minutes if the pipeline produces its rows itself.
+    retry_minutes: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries; what is not given is left out."""

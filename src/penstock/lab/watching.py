@@ -7,7 +7,7 @@ from typing import Protocol
 
 from penstock.control.loop import Tick
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Capabilities, Engine, Plan, Status
+from penstock.engines.port import Capabilities, Engine, Event, Plan, Status
 from penstock.errors import NotReadyError
 
 #: Seconds between two looks.
@@ -46,6 +46,9 @@ class Watch(Protocol):
     def tick(self, tick: Tick) -> None:
         """A tick is over."""
 
+    def report(self, event: Event) -> None:
+        """Something happened to an operator that cannot wait for the next tick."""
+
 
 class Stop:
     """Whether somebody asked to stop. Plain flags, so that a signal handler may set them."""
@@ -81,7 +84,7 @@ class Fed(Protocol):
 
 
 class Ending:
-    """Says when a run is over: asked to, or everything offered and worked off."""
+    """Says when a run is over: asked to, an operator given up, or everything worked off."""
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class Ending:
 
     def __call__(self) -> bool:
         """Whether it is over now."""
-        if self._stop.is_asked or self.is_drained:
+        if self._stop.is_asked or self.is_drained or self._engine.failed:
             return True
         if self._feeding is None or not self._feeding.is_done:
             return False
@@ -111,8 +114,7 @@ class Ending:
             return now - self._fed_at > DRAIN_S
         self._quiet_since = self._quiet_since or now
         is_quiet = now - self._quiet_since >= QUIET_S
-        # what an operator that failed has not taken is not worked off; the others are
-        self.is_drained = is_quiet and not self._engine.failed
+        self.is_drained = is_quiet
         return is_quiet
 
     @property

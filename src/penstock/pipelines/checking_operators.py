@@ -106,6 +106,9 @@ def _check_queue(options: Options) -> None:
 def _check_calls(options: Options) -> None:
     if options.chunk_rows is not None:
         _check_whole("chunk_rows", options.chunk_rows)
+    limit_s = options.call_timeout_s
+    if limit_s is not None and not (limit_s > 0 and math.isfinite(limit_s)):
+        raise InputError("call_timeout_s", f"must be above 0, got {limit_s}")
     if options.on_error not in (known := get_args(OnError)):
         problem = f"unknown: {options.on_error!r}"
         raise InputError("on_error", problem, nearest(str(options.on_error), known))

@@ -39,6 +39,8 @@ class Options:
     resource: Callable[[], Any] | None = None
     #: Rows for each call of the function, at most; without it, as many as there are.
     chunk_rows: int | None = None
+    #: Seconds that one call of the function may take; the process of a longer one is ended.
+    call_timeout_s: float | None = None
     #: What happens to rows that the function fails on.
     on_error: OnError = "stop"
     #: Of an ingest: the column with the event time of a row; None: the time of its arrival.

@@ -161,6 +161,7 @@ class Pipeline:
         queue_limit: int | None = None,
         resource: Callable[[], Any] | None = None,
         chunk_rows: int | None = None,
+        call_timeout_s: float | None = None,
         on_error: OnError = "stop",
         was: str | None = None,
     ) -> Decorator:
@@ -168,8 +169,9 @@ class Pipeline:
 
         It may return a `pa.RecordBatch`, a `pa.Table`, a dictionary of columns, or None for no
         rows, and does not see `_event`. `resource` is called once in each process; what it
-        returns is handed to every call. With on_error="dead-letter" rows that the function
-        fails on go to the topic NAME-errors, and the rest goes on.
+        returns is handed to every call. A call that takes longer than `call_timeout_s` ends its
+        process. With on_error="dead-letter" rows that the function fails on go to the topic
+        NAME-errors, and the rest goes on.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -182,6 +184,7 @@ class Pipeline:
             queue_limit=queue_limit,
             resource=resource,
             chunk_rows=chunk_rows,
+            call_timeout_s=call_timeout_s,
             on_error=on_error,
         )
         return self._adding("batch", reads, writes, options, was)
@@ -205,6 +208,7 @@ class Pipeline:
         max_replicas: int = 8,
         replicas: int = 1,
         queue_limit: int | None = None,
+        call_timeout_s: float | None = None,
         was: str | None = None,
     ) -> Decorator:
         """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
@@ -223,6 +227,7 @@ class Pipeline:
             max_replicas=max_replicas,
             replicas=replicas,
             queue_limit=queue_limit,
+            call_timeout_s=call_timeout_s,
         )
 
         def decorate(function: Callable[..., Any]) -> Operator:

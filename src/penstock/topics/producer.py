@@ -11,6 +11,7 @@ from penstock.errors import InputError
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schedule import schedule_of
 from penstock.topics.schema import EVENT
+from penstock.topics.steady_clock import SteadyClock
 from penstock.topics.writer import TopicWriter
 from penstock.workloads.pattern import SEED, ArrivalName
 from penstock.workloads.pieces import FloatArray
@@ -35,13 +36,14 @@ class Producer:
         *,
         arrivals: ArrivalName = "deterministic",
         seed: int = SEED,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         step_s: float = 0.05,
     ) -> None:
         self._writer, self._make, self._load = writer, make, load
         self._arrivals, self._seed = arrivals, seed
-        self._clock, self._sleep, self._step_s = clock, sleep, step_s
+        # the wall clock may be set back, and the workload goes on all the same
+        self._clock, self._sleep, self._step_s = clock or SteadyClock(), sleep, step_s
         #: Rows written so far, without those that the topic held before.
         self.produced = 0
         #: How long after it was due the oldest row of the last commit was written; and the worst.

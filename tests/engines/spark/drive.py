@@ -154,7 +154,7 @@ def _until_finished(
         for seen in status.latency.values():
             latency.merge(seen)
         for event in status.events:
-            if event.kind == "revived":
+            if event.kind == "restarting":
                 again = run_again(engine.places, event.operator)
                 tell("revived", operator=event.operator, **again, **event.numbers)
         if time.monotonic() >= told_at + args.tell_s:

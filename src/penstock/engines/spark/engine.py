@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from math import inf
 
 from pyspark.sql import SparkSession
 
@@ -12,6 +13,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark import failures
 from penstock.engines.spark.account import LOOK_S, observed, told
+from penstock.engines.spark.call_marker import clear_marks
 from penstock.engines.spark.duty import Pace, duty_of
 from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.following import Followed
@@ -24,9 +26,17 @@ from penstock.engines.spark.queries import make_query, make_topics
 from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
 from penstock.engines.spark.rescaling import Rescaler
-from penstock.engines.spark.starting import Starter, is_between_batches
+from penstock.engines.spark.starting import (
+    SAY_EVERY_S,
+    Starter,
+    is_between_batches,
+    waiting_text,
+)
+from penstock.engines.spark.steady_log import SteadyLog
+from penstock.engines.spark.supervision import Supervisor, stop_queries
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.steady_clock import SteadyClock
 from penstock.topics.topic import Topic
 
 #: Seconds between two questions to Spark whether queries live.
@@ -48,7 +58,11 @@ class SparkEngine:
         initial: Mapping[str, int] | None = None,
         begin_s: float = 0.0,
         executors: Executors | None = None,
+        retry_for_s: float = inf,
+        say: Callable[[str], None] = lambda _: None,
+        report: Callable[[Event], None] = lambda _: None,
     ) -> None:
+        """`say` is told what is waited for, `report` at once what happens to operators."""
         self._spark, self.pipeline, self.places, self._pace = spark, pipeline, places, pace
         self._initial = initial or {}
         #: None where there is one process for all replicas.
@@ -57,12 +71,18 @@ class SparkEngine:
         self._followed: dict[str, Followed] = {}
         self._lateness = {name: NativeLateness() for name in self._native}
         self._ingests = Ingests(pipeline, places, pace.window_s)
-        self._starter = Starter(places)
+        self._say, self._report = say, report
+        self._starter = Starter(places, retry_for_s, say=say)
+        self._supervisor = Supervisor(
+            places, pipeline.operators, self._followed, self._starter, pace.batch_s
+        )
         self._rescaler = Rescaler(spark, places, self._starter)
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
-        self._began = time.time()
+        #: Waits and measures by this clock; what others stamp by the wall clock is translated.
+        self._clock = SteadyClock()
+        self._began = self._clock()
         self._at = 0.0
         self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
@@ -78,33 +98,52 @@ class SparkEngine:
         for name in self._in_order():
             operator = self.pipeline.operators[name]
             failures.forget(self.places, name)
+            clear_marks(self.places, name)
             duty = duty_of(self.pipeline, operator, self._pace)
             replicas = self._first_replicas(operator)
             if operator.kind == "native":
                 replicas = self._rescaler.finish(name, replicas)
             give(self.places, name, Order(replicas=replicas))
             start = make_query(self._spark, self.pipeline, operator, self.places, duty, replicas)
-            self._starter.add(name, start)
+            self._starter.add(
+                name,
+                start,
+                call_timeout_s=operator.options.call_timeout_s,
+                keeps_letters=operator.options.on_error == "dead-letter",
+            )
             if operator.scales:
                 self._followed[name] = self._follow(operator, replicas)
         recover(self.pipeline, self.places)
         self._ingests.begin(self._followed.values())
         self._starter.start()
         self._wait_for_first_batches()
-        self._began = self._looked = time.time()
+        self._began = self._looked = self._clock()
         if self.executors is not None:
             self.executors.begin(self._began)
 
     def _wait_for_first_batches(self) -> None:
         """Spark begins a new query with a batch, empty or not; with it everything is there."""
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
-            self._looked = time.time()
+        began = said = time.monotonic()
+        while True:
+            self._looked = self._clock()
             self._look()
-            waiting = [one for one in self._followed.values() if not one.records]
-            if self._starter.failed or not (waiting or self._starter.beginning):
+            waiting = self._not_started()
+            if self._starter.failed or not waiting:
                 return
+            now = time.monotonic()
+            if now - began > START_S:
+                self._say(f"going on before all operators run: {', '.join(waiting)} still starting")
+                return
+            if now - said > SAY_EVERY_S:
+                said = now
+                self._say(waiting_text(waiting, now - began))
             time.sleep(LOOK_S)
+
+    def _not_started(self) -> list[str]:
+        """Operators that have had no batch, or whose source is not there yet."""
+        unseen = [name for name, one in self._followed.items() if not one.records]
+        late = {*unseen, *self._starter.beginning_names, *self._starter.restarting}
+        return [name for name in self._in_order() if name in late]
 
     def stop(self, patience_s: float = 60.0) -> None:
         """Hold every source, let running batches end, stop the queries."""
@@ -112,11 +151,7 @@ class SparkEngine:
         for name in self.pipeline.operators:
             self._give(name, hold=True)
         self._starter.close()
-        deadline = time.monotonic() + patience_s
-        for query in self._starter.queries.values():
-            while not is_between_batches(query) and time.monotonic() < deadline:
-                time.sleep(0.05)
-            query.stop()
+        stop_queries(self._starter.queries, patience_s, self._say)
         self._look()
 
     def wake(self) -> None:
@@ -148,7 +183,7 @@ class SparkEngine:
     def advance(self, seconds: float) -> None:
         """Wait until so many seconds more have passed since the start; look on meanwhile."""
         self._at += seconds
-        while (left := self._began + self._at - time.time()) > 0:
+        while (left := self._began + self._at - self._clock()) > 0:
             if self._wake.wait(min(left, LOOK_S)):
                 break
             self._look()
@@ -184,10 +219,10 @@ class SparkEngine:
         if self.executors is not None and plan.executors is not None:
             self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
-            self._followed[name].ask(replicas, time.time())
+            self._followed[name].ask(replicas, self._clock())
         for name, homes in moves.items():
             self._moves[name] = (homes, time.time_ns())
-        self._follow_replicas(time.time())  # bought before any source takes more
+        self._follow_replicas(self._clock())  # bought before any source takes more
         for name in {**plan.replicas, **moves}:
             if name in self._native:
                 self._rescaler.ask(name, plan.replicas[name])
@@ -251,10 +286,10 @@ class SparkEngine:
     # --- inside
 
     def _look(self) -> None:
-        now = time.time()
+        now = self._clock()
         passed_s, self._looked = now - self._looked, now
         while self._rescaler.events:
-            self._events.append(self._in_run_time(self._rescaler.events.popleft()))
+            self._note(self._rescaler.events.popleft())
         self._ingests.look(self._followed.values(), now)
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
@@ -271,7 +306,14 @@ class SparkEngine:
             self._in_run_time, self._ingests.take_progress(self._starter.queries, now)
         )
         self._events += map(self._in_run_time, self._late_in_spark(now))
-        self._events += map(self._in_run_time, self._starter.watch(self._next_batch))
+        for event in self._supervisor.look():
+            self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """Keep an event that has a time of the wall clock, and report it at once."""
+        event = self._in_run_time(replace(event, at=event.at + self._clock.shift_s))
+        self._events.append(event)
+        self._report(event)
 
     def _late_in_spark(self, now: float) -> Iterator[Event]:
         """Rows that came too late for operators whose state is Spark's own."""
@@ -297,11 +339,8 @@ class SparkEngine:
             replicas = sum(map(self._requested, self.pipeline.operators))
             self._events += map(self._in_run_time, self.executors.follow(replicas, now))
 
-    def _next_batch(self, name: str) -> int:
-        return self._followed[name].log.next if name in self._followed else 0
-
     def _second(self, at: float) -> float:
-        """The second of the run at a time of the wall clock."""
+        """The second of the run at a time of its clock."""
         return round(max(0.0, self._before_s + at - self._began), 3)
 
     def _in_run_time(self, event: Event) -> Event:
@@ -323,7 +362,7 @@ class SparkEngine:
             upstream=self.topology.upstream[operator.name],
             min_replicas=operator.options.min_replicas,
             max_replicas=operator.options.max_replicas,
-            log=BatchLog(self.places.batches(operator.name)),
+            log=SteadyLog(BatchLog(self.places.batches(operator.name)), self._clock),
             topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
             queue_limit=operator.options.queue_limit,

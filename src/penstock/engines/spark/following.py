@@ -13,8 +13,10 @@ from penstock.engines.spark.records import BatchRecord
 class Log(Protocol):
     """The records of an operator."""
 
-    #: The batch whose record comes next.
-    next: int
+    @property
+    def next(self) -> int:
+        """The batch whose record comes next."""
+        ...
 
     def news(self) -> list[BatchRecord]:
         """Return those that came since the last call."""

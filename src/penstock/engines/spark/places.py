@@ -68,6 +68,10 @@ class Places:
         """Why an operator stopped."""
         return self.run / "errors" / f"{operator}.json"
 
+    def marks(self, operator: str) -> Path:
+        """Which rows the operator's tasks work on."""
+        return self.run / "marks" / operator
+
     @property
     def log(self) -> Path:
         """What Spark has to say."""

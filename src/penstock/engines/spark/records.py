@@ -46,6 +46,11 @@ class TaskRecord:
     counts: tuple[int, ...] = ()
     #: Rows that came too late.
     late: int = 0
+    #: Rows fewer, and rows more, than calls of the function were given.
+    filtered: int = 0
+    expanded: int = 0
+    #: Rows that the function failed on, and that went to the error topic.
+    put_aside: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

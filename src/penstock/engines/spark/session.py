@@ -39,6 +39,10 @@ SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.daemon.module": "penstock.engines.spark.daemon",
     "spark.python.worker.reuse": "true",
+    # a busy machine is slow to answer; how long a worker may take to connect cannot be set
+    "spark.python.authenticate.socketTimeout": "120s",
+    # a worker that crashes leaves its stack
+    "spark.python.worker.faulthandler.enabled": "true",
     # an idle query asks its source ten times a second
     "spark.sql.streaming.pollingDelay": "100ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from penstock.engines.spark import failures, framing, fused, native, slices, versions
+from penstock.engines.spark.call_marker import clear_marks
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import BatchPlan, TaskInput, load_plan
@@ -106,6 +107,7 @@ class TopicSink(DataSourceStreamArrowWriter):
             log = BatchLog(places.batches(self._operator))
             versions.remove_old(places.state(self._operator), log, record)
         failures.forget(places, self._operator)  # a task that failed went well the next time
+        clear_marks(places, self._operator)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Take away what the other tasks wrote if one failed.
@@ -221,7 +223,7 @@ _trimmed: dict[Path, float] = {}
 
 
 def _trim(topic: Topic) -> None:
-    now = time.time()
-    if now - _trimmed.get(topic.directory, 0.0) > TRIM_EVERY_S:
+    now = time.monotonic()
+    if now - _trimmed.get(topic.directory, -TRIM_EVERY_S) > TRIM_EVERY_S:
         _trimmed[topic.directory] = now
-        trim(topic, now)
+        trim(topic, time.time())

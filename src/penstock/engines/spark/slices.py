@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from penstock.engines.spark.call_marker import CallMarker
 from penstock.engines.spark.failures import Failure, tell
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
@@ -50,10 +51,13 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
     assert operator.slicing is not None
     assert share is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
+    limit_s = operator.options.call_timeout_s
     try:
-        worker = _Worker(places.state(operator.name), cargo, operator.slicing, share)
-        worker.run(task, outputs)
-        merged = worker.merge()
+        with CallMarker(places, operator.name, task.index, limit_s) as marker:
+            worker = _Worker(places.state(operator.name), cargo, operator.slicing, share, marker)
+            marker.enter(*_rows(task.parts))
+            worker.run(task, outputs)
+            merged = worker.merge()
     except Exception:
         tell(places, operator.name, _failure(task.parts))
         raise
@@ -75,7 +79,10 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
 class _Worker:
     """One task's slices."""
 
-    def __init__(self, directory: Path, cargo: Cargo, slicing: Slicing, share: Share) -> None:
+    def __init__(
+        self, directory: Path, cargo: Cargo, slicing: Slicing, share: Share, marker: CallMarker
+    ) -> None:
+        self._marker = marker
         self._directory, self._cargo, self._slicing, self._share = directory, cargo, slicing, share
         self._key, self._values = state_schemas(slicing, cargo.inputs)
         self._layout = layout(self._key, self._values)
@@ -126,7 +133,8 @@ class _Worker:
         assert outputs.main is not None
         schema = operator.output_schema
         assert schema is not None
-        result = call_slice(operator.function, inputs, state, schema)
+        with self._marker.limit():
+            result = call_slice(operator.function, inputs, state, schema)
         if result is not None:
             outputs.write(result)
         for rows in state.late_rows:
@@ -197,10 +205,16 @@ def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _failure(parts: Sequence[Part]) -> Failure:
-    first = min((part.offset for part in parts), default=0)
-    end = max((part.offset + part.rows for part in parts), default=0)
-    topic = parts[0].topic if parts else ""
+    topic, first, end = _rows(parts)
     return Failure(topic=topic, first=first, end=end, trace=traceback.format_exc().rstrip())
+
+
+def _rows(parts: Sequence[Part]) -> tuple[str, int, int]:
+    """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
+    topic = parts[0].topic if parts else ""
+    own = [part for part in parts if part.topic == topic]
+    first = min((part.offset for part in own), default=0)
+    return topic, first, max((part.offset + part.rows for part in own), default=0)
 
 
 #: What this process has mapped; files have unique names, so nothing in here can be stale.

@@ -8,6 +8,7 @@ work on, because its function is called inside the sink and no data row needs to
 import pickle
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +160,10 @@ class _Mind:
         self.planned: tuple[Offset, Offset, BatchPlan] | None = None
         #: Rows that waited at the last look.
         self.waiting: int | None = None
-        self.began = 0.0
+        #: Monotonic clock at the last plan; the wall clock may be set back.
+        self.began = -inf
         self.behind: Topic | None = None
-        self.held_s, self.held_since = 0.0, 0.0
+        self.held_s, self.held_since = 0.0, -inf
         #: The last wish about slices that was heard; one from before this start is fulfilled.
         self.wish = look_up(places, operator).wish
         #: Of each slice, in seconds a batch.
@@ -175,7 +177,7 @@ class _Mind:
 
     def next_end(self, start: dict[str, Any]) -> dict[str, Any]:
         order = look_up(self.places, self.duty.name)
-        is_early = time.time() < self.began + self.duty.gap_s
+        is_early = time.monotonic() < self.began + self.duty.gap_s
         if order.hold or is_early or self._is_held_back():
             return start
         for record in self.log.news():
@@ -197,7 +199,7 @@ class _Mind:
             if not self._has_new_watermark(start["at"]):
                 return start
             mark += 1
-        self.began = time.time()
+        self.began = time.monotonic()
         skips = {name: [list(skip) for skip in queue.skips] for name, queue in waiting.items()}
         kept = {name: ranges for name, ranges in skips.items() if ranges}
         return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
@@ -246,7 +248,7 @@ class _Mind:
 
     def _is_held_back(self) -> bool:
         """Whether too much waits behind this operator; the time of it is kept."""
-        duty, now = self.duty, time.time()
+        duty, now = self.duty, time.monotonic()
         if not duty.limits or duty.writes is None:
             return False
         if self.behind is None:
@@ -254,10 +256,10 @@ class _Mind:
         read, end = positions(self.behind.directory), self.behind.refresh()
         waiting = {name: end - read.get(name, self.behind.first) for name in duty.limits}
         full = any(waiting[name] > limit for name, limit in duty.limits.items())
-        if self.held_since:
+        if self.held_since > -inf:
             self.held_s += now - self.held_since
             self.places.held(duty.name).write_text(f"{self.held_s:.3f}")
-        self.held_since = now if full else 0.0
+        self.held_since = now if full else -inf
         return full
 
     def plan(self, start: Offset, end: Offset) -> BatchPlan:

@@ -1,0 +1,87 @@
+"""When an operator that stopped is started again, and when it is given up. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+#: Seconds before the second restart; they double from one to the next. The first comes at once.
+FIRST_DELAY_S = 1.0
+MAX_DELAY_S = 60.0
+#: An operator that has run for so long was not stopped by what stopped it before.
+STABLE_S = 120.0
+#: Failures of the user's code, the same on the same rows, after which the run ends.
+MAX_SAME = 2
+
+#: Rows [first, end) of topics.
+Rows = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Failures of one operator in a row, without a finished batch in between."""
+
+    #: The batch that failed, and the rows that it reads.
+    batch: int
+    rows: Rows = ()
+    #: Monotonic clock at the first failure.
+    since: float
+    tries: int = 0
+    #: What makes the last failure the same as another, and how often in a row it came.
+    signature: str = ""
+    same: int = 0
+    #: Monotonic clock at which it is started again.
+    due: float = 0.0
+    reason: str = ""
+
+    def is_over(self, now: float, retry_for_s: float) -> bool:
+        """Whether it has lasted longer than the user allows."""
+        return now - self.since > retry_for_s
+
+
+def restart_delay_s(tries: int) -> float:
+    """Return how long the restart with this number is put off.
+
+    >>> [restart_delay_s(tries) for tries in (1, 2, 3, 4, 7, 8, 1000)]
+    [0.0, 1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
+    """
+    if tries <= 1:
+        return 0.0
+    return min(MAX_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries - 2, 30))
+
+
+def after_failure(
+    before: Trouble | None,
+    *,
+    batch: int,
+    rows: Rows,
+    signature: str,
+    reason: str,
+    now: float,
+    started_at: float = -inf,
+) -> Trouble:
+    """Count another failure; a batch that was finished in between makes it the first one.
+
+    `started_at` is when the operator was started last.
+    """
+    if before is None or (before.batch, before.rows) != (batch, rows):
+        before = Trouble(batch=batch, rows=rows, since=now)
+    elif before.tries and now - started_at > STABLE_S:
+        # the time of the user's patience begins anew, but a failure that comes back is the same
+        before = replace(before, since=now, tries=0)
+    tries = before.tries + 1
+    return replace(
+        before,
+        tries=tries,
+        signature=signature,
+        same=before.same + 1 if signature == before.signature else 1,
+        due=now + restart_delay_s(tries),
+        reason=reason,
+    )
+
+
+def rows_of(start: dict[str, int], end: dict[str, int]) -> Rows:
+    """Return the ranges between offsets, without empty ones."""
+    ranges: Sequence[tuple[str, int, int]] = [
+        (topic, start.get(topic, 0), stop) for topic, stop in end.items()
+    ]
+    return tuple((topic, first, stop) for topic, first, stop in ranges if stop > first)
