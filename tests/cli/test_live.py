@@ -132,10 +132,35 @@ def test_what_was_not_done_says_why_but_not_again_and_again() -> None:
     assert list(told(waiting)) == []
 
 
-def test_a_failure_is_told_with_its_last_line() -> None:
-    event = Event(at=7.0, kind="failed", operator="resize", numbers={"error": "a\nb\nBad: row\n"})
-    failed = Tick(at=8.0, status=Status(at=8.0, requested={}, running={}, events=(event,)))
-    assert list(told(failed)) == ["    0:07  resize FAILED: Bad: row"]
+@pytest.mark.parametrize(
+    ("kind", "numbers", "said"),
+    [
+        (
+            "failed",
+            {"error": "resize failed on row 7 of topic in:\nTraceback\n  a\nValueError: no\n"},
+            "    0:07  resize failed on row 7 of topic in: ValueError: no\n",
+        ),
+        (
+            "restarting",
+            {"tries": 7, "delay_s": 32.0, "error": "Python worker failed to connect back."},
+            "    0:07  resize: restarting in 32 s, try 7, because Python worker failed to connect"
+            " back.\n",
+        ),
+        (
+            "restarting",
+            {"tries": 1, "delay_s": 0.0, "error": "why"},
+            "    0:07  resize: restarting, try 1, because why\n",
+        ),
+        ("running", {"replicas": 3}, ""),
+    ],
+)
+def test_what_happens_to_an_operator_is_said_at_once(
+    kind: str, numbers: dict[str, Any], said: str
+) -> None:
+    stream = io.StringIO()
+    screen = Screen(Live("images"), Stop(), stream)
+    screen.report(Event(at=7.0, kind=kind, operator="resize", numbers=numbers))
+    assert stream.getvalue() == said
 
 
 @pytest.mark.parametrize("width", [20, 40, 79, 120])
@@ -196,3 +221,14 @@ def test_elsewhere_a_tick_is_a_line_and_nothing_is_drawn(plain: bool, monkeypatc
     assert "\x1b" not in text
     assert "recognise 2->3 (queue 4)" in text.splitlines()[0]
     assert "rate-above-capacity" in text.splitlines()[1]
+
+
+def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measures() -> None:
+    status = Status(at=8.0, requested={"parse": 1}, running={"parse": 1}, queues={"parse": 7869})
+    blind = Tick(at=8.0, status=status, error="no batch has been committed yet")
+    line = plain_line(blind, None)
+    assert "parse 1 (queue 7.87 k)" in line
+    assert "no measures: no batch has been committed yet" in line
+    live = Live("orders")
+    live.look(Sight(second=8.0, duration_s=60.0, queues={"parse": 7869}))
+    assert "parse: 7,869 rows wait" in drawn(live)

@@ -167,7 +167,7 @@ RESULT: dict[str, Any] = {
     "operators": {"map": {"replicas": {"avg": 4.0, "max": 9}, "rescales": 7}},
     "records": {
         "offered": 1000, "complete": 1000, "missing": 0, "doubled": 0, "strange": 0,
-        "put_aside": 0, "dropped": 0, "lost": 0, "drained": True, "leave_out": [],
+        "put_aside": 0, "dropped": 0, "lost": 0, "drained": True, "operators": {},
         "topics": {"stored": 1000},
     },
     "failed": {},
@@ -226,12 +226,14 @@ def test_on_a_cluster_both_levels_are_shown(tmp_path: Path) -> None:
     ("changes", "told"),
     [
         ({"lost": 3, "complete": 997, "missing": 3}, "997 processed, 3 lost"),
-        ({"lost": None, "missing": 3, "drained": False}, "3 not there yet"),
-        ({"lost": None, "missing": 3, "leave_out": ["odd"]}, "3 left out by odd, or lost"),
+        ({"lost": 0, "missing": 3, "waiting": 3, "drained": False}, "3 not there yet"),
+        ({"operators": {"odd": {"filtered": 3, "expanded": 0, "late": 0}}}, "3 filtered by odd"),
+        ({"operators": {"cut": {"filtered": 0, "expanded": 9, "late": 0}}}, "9 added by cut"),
+        ({"operators": {"sum": {"filtered": 0, "expanded": 0, "late": 2}}}, "2 late for sum"),
         ({"doubled": 2}, "2 doubled"),
         ({"strange": 2}, "2 that were never offered"),
         ({"put_aside": 2}, "2 put aside"),
-        ({"complete": None, "missing": None, "doubled": None, "lost": None}, "1,000 in stored"),
+        ({"complete": None, "missing": None, "doubled": 0, "lost": 0}, "1,000 in stored"),
     ],
 )
 def test_what_became_of_the_records(changes: dict[str, Any], told: str, tmp_path: Path) -> None:

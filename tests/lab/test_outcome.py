@@ -11,6 +11,7 @@ from penstock.control.journal import read_ticks
 from penstock.control.loop import Tick
 from penstock.engines.port import Event, Status
 from penstock.lab.counting import Counts, LastTopic
+from penstock.lab.operator_account import OperatorAccount
 from penstock.lab.outcome import Outcome, records
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -96,26 +97,31 @@ def test_scores_are_among_the_figures() -> None:
     assert got["replicas"] == {"avg": 5.0, "max": 5}
 
 
+NOBODY = OperatorAccount()
+
+
 @pytest.mark.parametrize(
-    ("missing", "dropped", "aside", "drained", "leave_out", "lost"),
+    ("missing", "dropped", "aside", "drained", "account", "lost"),
     [
-        pytest.param(0, 0, 0, True, [], 0, id="all there"),
-        pytest.param(3, 0, 0, True, [], 3, id="some are lost"),
-        pytest.param(3, 2, 0, True, [], 1, id="of which some were dropped on purpose"),
-        pytest.param(3, 0, 3, True, [], 0, id="or put aside"),
-        pytest.param(3, 0, 0, True, ["filter"], None, id="or left out: nobody can know"),
-        pytest.param(0, 0, 0, True, ["filter"], 0, id="a filter that let everything pass"),
-        pytest.param(3, 0, 0, False, [], None, id="or are still on their way"),
-        pytest.param(None, 0, 0, True, [], None, id="no numbers to follow"),
+        pytest.param(0, 0, 0, True, NOBODY, 0, id="all there"),
+        pytest.param(3, 0, 0, True, NOBODY, 3, id="some are lost"),
+        pytest.param(3, 2, 0, True, NOBODY, 1, id="of which some were dropped on purpose"),
+        pytest.param(3, 0, 3, True, NOBODY, 0, id="or put aside"),
+        pytest.param(3, 0, 0, True, OperatorAccount(filtered=3), 0, id="or filtered"),
+        pytest.param(4, 0, 0, True, OperatorAccount(filtered=3), 1, id="but not all of them"),
+        pytest.param(3, 0, 0, False, NOBODY, 0, id="or are still on their way"),
+        pytest.param(3, 0, 0, False, OperatorAccount(lost=2), 2, id="passed over, whoever waits"),
+        pytest.param(None, 0, 0, True, NOBODY, 0, id="no numbers to follow"),
+        pytest.param(None, 0, 0, True, OperatorAccount(lost=2), 2, id="offsets tell all the same"),
     ],
 )
-def test_what_is_lost_and_what_only_may_be(
+def test_what_is_lost(
     missing: int | None,
     dropped: int,
     aside: int,
     drained: bool,
-    leave_out: list[str],
-    lost: int | None,
+    account: OperatorAccount,
+    lost: int,
 ) -> None:
     counts = Counts(
         offered=10,
@@ -123,7 +129,7 @@ def test_what_is_lost_and_what_only_may_be(
         complete=None if missing is None else 10 - missing,
         put_aside=aside,
     )
-    got = records(counts, dropped, is_drained=drained, leave_out=leave_out)
+    got = records(counts, dropped, {"op": account}, is_drained=drained)
     assert got["lost"] == lost
 
 
@@ -143,3 +149,17 @@ def test_what_was_added_up_goes_on_from_any_tick() -> None:
         assert second.result() == whole.result()
         assert second.last is not None
         assert second.last.at == ticks[-1].at
+
+
+@pytest.mark.parametrize(
+    ("account", "doubled"),
+    [
+        pytest.param(NOBODY, 4, id="numbers that are there twice"),
+        pytest.param(OperatorAccount(expanded=4), 0, id="a function that returns more rows"),
+        pytest.param(OperatorAccount(expanded=4, doubled=1), 1, id="rows that were taken again"),
+    ],
+)
+def test_what_is_doubled(account: OperatorAccount, doubled: int) -> None:
+    topic = LastTopic(topic="b", rows=14, missing=0, doubled=4, strange=0)
+    counts = Counts(offered=10, topics=(topic,), complete=10)
+    assert records(counts, 0, {"op": account}, is_drained=True)["doubled"] == doubled

@@ -60,6 +60,7 @@ def test_a_description_is_json_and_says_everything() -> None:
         "queue_limit": None,
         "resource": "load_model",
         "chunk_rows": 5,
+        "call_timeout_s": None,
         "on_error": "stop",
         "time": None,
     }

@@ -58,6 +58,13 @@ class Live:
             if len(rows) > room:
                 rows = [*rows[: room - 1], f"  ... and {len(rows) - room + 1} more"]
             drawn += ["", shape.head(), *rows]
+        elif self._sight is not None and self._sight.queues:
+            waiting = self._sight.queues.items()
+            drawn += [
+                "",
+                "  no measures yet",
+                *(f"  {n}: {rows:,} rows wait" for n, rows in waiting),
+            ]
         decisions = list(self._decisions)[-max(0, height - 2 - len(drawn)) :]
         drawn += ["", *decisions] if decisions else []
         drawn = drawn[: height - 1]
@@ -115,7 +122,7 @@ def plain_line(tick: Tick, sight: Sight | None) -> str:
         parts.append(f"offered {_rate(sight.offered_rate)}/s")
     for name, running in tick.status.running.items():
         requested = tick.status.requested.get(name, running)
-        queue = snapshot.operators[name].queue if snapshot is not None else None
+        queue = snapshot.operators[name].queue if snapshot else tick.status.queues.get(name)
         arrow = f"->{requested}" if requested != running else ""
         parts.append(f"{name} {running}{arrow} (queue {short(queue)})")
     for name, ingest in tick.status.ingests.items():
@@ -124,6 +131,8 @@ def plain_line(tick: Tick, sight: Sight | None) -> str:
     alive, asked = tick.status.executors, tick.status.executors_requested
     if alive is not None:
         parts.append(f"executors {alive}{f'->{asked}' if asked != alive else ''}")
+    if tick.snapshot is None and tick.error:
+        parts.append(f"no measures: {tick.error}")
     return "  ".join(parts)
 
 

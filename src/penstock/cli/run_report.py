@@ -136,22 +136,27 @@ def _records(records: Mapping[str, Any]) -> str:
     parts = [f"{pretty(records['offered'])} offered"]
     if records["complete"] is None:
         rows = (f"{pretty(rows)} in {topic}" for topic, rows in records["topics"].items())
-        return ", ".join([*parts, *rows])
-    parts.append(f"{pretty(records['complete'])} processed")
-    lost = records["lost"]
-    if lost is not None:
-        parts.append(f"{pretty(lost)} lost")
+        parts += rows
     else:
-        who = ", ".join(records["leave_out"])
-        why = f"left out by {who}, or lost" if records["drained"] and who else "not there yet"
-        parts.append(f"{pretty(records['missing'])} {why}")
-    parts.append(f"{pretty(records['doubled'])} doubled")
+        parts.append(f"{pretty(records['complete'])} processed")
+    parts += [f"{pretty(records[key] or 0)} {key}" for key in ("lost", "doubled")]
+    if records.get("waiting"):
+        parts.append(f"{pretty(records['waiting'])} not there yet")
+    parts += _done_by_operators(records.get("operators", {}))
     if records["strange"]:
         parts.append(f"{pretty(records['strange'])} that were never offered")
     if records["put_aside"]:
         parts.append(f"{pretty(records['put_aside'])} put aside by on_error")
     parts.append(f"{pretty(records['dropped'])} dropped")
     return ", ".join(parts)
+
+
+def _done_by_operators(accounts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Rows that functions left out or added, and that came too late."""
+    for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
+        for name, account in accounts.items():
+            if account[key]:
+                yield f"{pretty(account[key])} {what} {name}"
 
 
 def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:

@@ -52,7 +52,7 @@ def run_one(
     kept: dict[str, Any] | None = read_json(directory / RESULT, hint)
     if kept is not None and kept.get("ended") == "finished" and kept["spec"] == spec.to_json():
         print(f"{directory} has finished already", file=sys.stderr)
-        return kept, 0
+        return kept, int(bool(kept["records"]["lost"]))
     print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
     stop = Stop()
     live = Live(which + title(prepared), prepared.objective_s)
@@ -62,7 +62,11 @@ def run_one(
     for name, text in result["failed"].items():
         what = text if text.startswith(name) else f"{name} failed: {text}"
         print(f"error: {what}", file=sys.stderr)
-    return result, 128 + caught[-1] if caught else _CODES[result["ended"]]
+    lost = result["records"]["lost"]
+    if lost:
+        print(f"error: {lost:,} records were lost: no batch took them", file=sys.stderr)
+    code = 128 + caught[-1] if caught else _CODES[result["ended"]]
+    return result, code or int(lost > 0)
 
 
 def _draw(directory: Path, name: str) -> None:

@@ -44,6 +44,8 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
     if status.events:
         data["events"] = [_event_to_json(event) for event in status.events]
+    if status.queues:
+        data["queues"] = dict(status.queues)
     if status.ingests:
         data["ingests"] = {name: one._asdict() for name, one in status.ingests.items()}
     if status.late:
@@ -95,6 +97,7 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         processed_records=records["processed"],
         dropped_records=records["dropped"],
         backlog_records=records["backlog"],
+        queues=FrozenDict(data.get("queues", {})),
         over=data.get("over", False),
     )
     decision = Decision.from_json(data["decision"]) if "decision" in data else None

@@ -127,6 +127,8 @@ class Status:
     #: Waiting or in work; where an engine cannot tell records apart behind its sources, in front
     #: of them only, and then `processed` counts what sources have taken.
     backlog_records: int = 0
+    #: Rows that wait for each operator now, where an engine knows them before any measure.
+    queues: Mapping[str, int] = field(default_factory=FrozenDict)
     #: Nothing runs any more: all operators stopped or are done.
     over: bool = False
 

@@ -5,7 +5,7 @@ would have needed by the service times that were measured.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -16,10 +16,8 @@ from penstock.core.numbers import ceil
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.port import Event
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.records import BatchLog
 from penstock.lab.counting import Counts
-from penstock.pipelines.pipeline import Pipeline
+from penstock.lab.operator_account import OperatorAccount
 
 
 class Outcome:
@@ -193,40 +191,35 @@ def offered_rate(snapshot: Snapshot, readers: Sequence[Sequence[str]]) -> float:
 
 
 def records(
-    counts: Counts, dropped: int, *, is_drained: bool, leave_out: Sequence[str]
+    counts: Counts,
+    dropped: int,
+    accounts: Mapping[str, OperatorAccount],
+    *,
+    is_drained: bool,
+    reducing: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Say what became of the records: `lost` is None where nobody can know it.
+    """Say what became of the records.
 
-    What is missing was dropped on purpose, put aside, left out by a function, or lost; it may
-    also still wait, unless everything was worked off.
+    Lost is what no batch took, by the offsets of all batches. Where records carry numbers, a
+    number that is not there and that nothing accounts for is lost, too, once everything was
+    worked off. Numbers say nothing behind `reducing` operators, which keep state.
     """
-    missing = counts.missing
-    gone = None if missing is None else max(0, missing - dropped - counts.put_aside)
-    certain = is_drained and (gone == 0 or not leave_out)
+    explained = dropped + counts.put_aside
+    explained += sum(account.filtered + account.late for account in accounts.values())
+    unexplained = max(0, (counts.missing or 0) - explained)
+    by_number = unexplained if is_drained and not reducing else 0
+    expands = any(account.expanded for account in accounts.values()) or bool(reducing)
+    lost = sum(account.lost for account in accounts.values())
+    doubled = sum(account.doubled for account in accounts.values())
     return {
         **counts.to_json(),
         "dropped": dropped,
-        "lost": gone if certain else None,
+        "lost": max(lost, by_number),
+        "doubled": max(doubled, 0 if expands else counts.doubled or 0),
         "drained": is_drained,
-        "leave_out": list(leave_out),
+        "waiting": max(0, unexplained - by_number) if not is_drained else 0,
+        "operators": {name: account.to_json() for name, account in accounts.items()},
     }
-
-
-def who_leaves_out(pipeline: Pipeline, places: Places) -> list[str]:
-    """Operators whose functions have returned fewer rows than they got.
-
-    Records count nothing here; they only tell whether a row that is not there may be missing
-    because somebody's function left it out.
-    """
-    return [
-        name
-        for name, operator in pipeline.operators.items()
-        if operator.reads and _leaves_out(BatchLog(places.batches(name)))
-    ]
-
-
-def _leaves_out(log: BatchLog) -> bool:
-    return any(task.rows_out < task.rows_in for record in log.news() for task in record.tasks)
 
 
 def _spread(sample: Sample) -> dict[str, float | None]:

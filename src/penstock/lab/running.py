@@ -45,7 +45,8 @@ from penstock.lab.holding import (
     own_signals,
     spark_may_go,
 )
-from penstock.lab.outcome import Outcome, offered_rate, records, who_leaves_out
+from penstock.lab.operator_account import read_accounts
+from penstock.lab.outcome import Outcome, offered_rate, records
 from penstock.lab.output_size import bound_output
 from penstock.lab.preparing import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
@@ -215,6 +216,7 @@ class _Run:
                     duration_s=prepared.duration_s,
                     snapshot=snapshot,
                     offered_rate=offered_rate(snapshot, self._readers) if snapshot else None,
+                    queues=engine.queues,
                     is_draining=ending.is_draining,
                     executors=(level.alive, level.requested) if level is not None else None,
                 )
@@ -261,8 +263,13 @@ class _Run:
             "records": records(
                 count_records(pipeline, self._places.run / "topics"),
                 figures.get("dropped_records", 0),
+                read_accounts(pipeline, self._places),
                 is_drained=ending.is_drained,
-                leave_out=who_leaves_out(pipeline, self._places),
+                reducing=[
+                    name
+                    for name, operator in pipeline.operators.items()
+                    if operator.kind in ("sliced", "native")
+                ],
             ),
             "failed": dict(engine.failed),
         }

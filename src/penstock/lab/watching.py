@@ -1,11 +1,12 @@
 """Who looks on while a run takes its time, and when it ends."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.control.loop import Tick
+from penstock.core.frozen import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Engine, Event, Plan, Status
 from penstock.errors import NotReadyError
@@ -28,6 +29,8 @@ class Sight:
     snapshot: Snapshot | None = None
     #: Records/s that come into the pipeline.
     offered_rate: float | None = None
+    #: Rows that wait for each operator, known from the topics before anything is measured.
+    queues: Mapping[str, int] = field(default_factory=FrozenDict)
     #: The workload is over, and what waits is worked off.
     is_draining: bool = False
     #: Executors that are there, and those that were asked for; None where there are none.

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_what_is_not_the_users_fault_is_retried_for_ever_with_back_off(
         made.now = float(second)
         restarts += [(second, event) for event in made.look() if event.kind == "restarting"]
     seconds = [second for second, _ in restarts]
-    gaps = [b - a for a, b in zip(seconds, seconds[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(seconds)]
     assert gaps == sorted(gaps)
     # one second more than the delay: it stops at once, which is seen at the next look
     assert (gaps[:6], gaps[-1]) == ([1, 2, 3, 5, 9, 17], 61)

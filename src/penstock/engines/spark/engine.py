@@ -117,6 +117,7 @@ class SparkEngine:
         self._ingests.begin(self._followed.values())
         self._starter.start()
         self._wait_for_first_batches()
+        self._supervisor.is_timing = True
         self._began = self._looked = self._clock()
         if self.executors is not None:
             self.executors.begin(self._began)
@@ -249,10 +250,16 @@ class SparkEngine:
             executor_s=round(level.executor_s, 3) if level else None,
             events=events,
             ingests=self._ingests.status(),
+            queues=FrozenDict(self.queues),
             over=self._starter.is_over,
         )
 
     # --- for people
+
+    @property
+    def queues(self) -> dict[str, int]:
+        """Rows that wait for each operator, known from its topics before it has had a batch."""
+        return {name: one.offered - one.taken for name, one in self._followed.items()}
 
     @property
     def at(self) -> float:

@@ -73,10 +73,27 @@ def kill_jvm() -> None:
     """End the JVM of this process at once, with what it has started and not let go."""
     for process in _started:
         if process.poll() is None:
+            # workers are in a group of their own, and one that hangs would not notice the end
+            members = session_members(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
+            for member in members:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(member, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):  # a signal handler must not wait for ever
                 process.wait(timeout=5)
     _started.clear()
+
+
+def session_members(leader: int) -> list[int]:
+    """Return the processes of a session. Only Linux tells; elsewhere workers end by themselves."""
+    members = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            # behind the name, which may hold anything: state, parent, group, session
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader:
+                members.append(int(path.parent.name))
+    return members
 
 
 def _command(conf: SparkConf) -> list[str]:

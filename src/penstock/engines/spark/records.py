@@ -74,6 +74,8 @@ class BatchRecord:
     #: source batches that were read completely.
     state: Version | None = None
     latest: Mapping[str, int | None] = field(default_factory=dict)
+    #: Sums over all batches up to this one (`totals.py`); empty in old records.
+    totals: Mapping[str, int] = field(default_factory=dict)
     #: The batch in Spark's log of offsets, word for word; empty in old records. From it the
     #: log can be written again.
     offset_log: str = ""

@@ -25,6 +25,7 @@ from penstock.engines.spark.places import Places, read_json, write_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
 from penstock.engines.spark.repartition import repartition, use_in_this_thread
 from penstock.engines.spark.starting import Starter, is_beginning, is_between_batches
+from penstock.engines.spark.totals import with_totals
 from penstock.errors import PenstockError, RescaleError
 
 STEPS = ("hold", "wait", "stop", "repartition", "restart", "verify", "resume")
@@ -206,7 +207,8 @@ class Rescaler:
             committed_at=last.planned_at,
             tasks=(),
         )
-        BatchLog(self._places.batches(name)).put(record)
+        log = BatchLog(self._places.batches(name))
+        log.put(with_totals(record, log.get(last.number - 1), "native"))
         memory.target = None
         memory.save(self._places, name)
         return last

@@ -25,6 +25,7 @@ from penstock.engines.spark.publication import publish_batch
 from penstock.engines.spark.records import BatchLog, BatchRecord, TaskRecord
 from penstock.engines.spark.shipping import Cargo, unpack
 from penstock.engines.spark.sketch import Events, merge
+from penstock.engines.spark.totals import with_totals
 from penstock.errors import PenstockError
 from penstock.state.runs import Run
 from penstock.state.version import Merged, Version
@@ -96,15 +97,16 @@ class TopicSink(DataSourceStreamArrowWriter):
         places = Places(Path(self._run))
         cargo = unpack(places.code(self._operator))
         told = [message for message in messages if isinstance(message, TaskMessage)]
+        log = BatchLog(places.batches(self._operator))
         mine = _record(places, cargo, told, batchId)
-        record = BatchLog(places.batches(self._operator)).put(mine)
+        mine = with_totals(mine, log.get(batchId - 1), cargo.operator.kind)
+        record = log.put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
             _remove(places, messages, {s.file for each in record.outputs.values() for s in each})
         publish_batch(cargo.operator, record, lambda name: _topic(places.topic(name)))
         for name in record.outputs:
             _trim(_topic(places.topic(name)))
         if record.state is not None:
-            log = BatchLog(places.batches(self._operator))
             versions.remove_old(places.state(self._operator), log, record)
         failures.forget(places, self._operator)  # a task that failed went well the next time
         clear_marks(places, self._operator)

@@ -37,11 +37,13 @@ class Supervisor:
         self._places, self._operators, self._followed = places, operators, followed
         self._starter = starter
         self._timers = {name: BatchTimer(usual_s) for name in operators}
+        #: While operators start, their batches wait for processes, and nothing is slow.
+        self.is_timing = False
 
     def look(self) -> list[Event]:
         """Start again what failed; return what happened, by the wall clock."""
         events = self._starter.watch(self.position)
-        for name, query in self._starter.queries.items():
+        for name, query in self._starter.queries.items() if self.is_timing else ():
             if name not in self._starter.failed:
                 events += self._slow(name, query)
         return events
