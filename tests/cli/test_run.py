@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
 Capture = pytest.CaptureFixture[str]
 
 TINY = """
+import os
 import time
 import pyarrow as pa
 from penstock import Pipeline
 
-def build(take_s: float = 0.02, fails_at: int = -1):
+def build(take_s: float = 0.02, fails_at: int = -1, hang: str = ""):
     pipeline = Pipeline("tiny", objective_s=5)
     pipeline.topic("numbers", "id long")
     pipeline.topic("twice", "id long, twice long")
@@ -56,6 +57,8 @@ def build(take_s: float = 0.02, fails_at: int = -1):
         ids = batch["id"].to_pylist()
         if fails_at in ids:
             raise ValueError("seven is not a number")
+        if hang and os.path.exists(hang):
+            time.sleep(1000)
         time.sleep(take_s * len(ids))
         return {"id": ids, "twice": [2 * i for i in ids]}
 
@@ -309,6 +312,14 @@ class Command:
                 env={**os.environ, MARK: str(directory)},
             )
 
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so."""
+        deadline = time.monotonic() + 150
+        while not is_so():
+            assert self.process.poll() is None, self.err
+            assert time.monotonic() < deadline, self.err
+            time.sleep(0.1)
+
     def until_told(self, text: str) -> None:
         """Wait until the journal tells of something once more than now."""
         journal, deadline = self.directory / "journal.jsonl", time.monotonic() + 150
@@ -414,15 +425,39 @@ def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_an_operator_that_fails_is_told_and_the_others_go_on(
+def test_an_operator_that_fails_ends_the_run(
     tiny: str, tmp_path: Path, shared: None, capsys: Capture
 ) -> None:
-    options = (*LOAD, "--speed-up", "12", "--set", "fails_at=77", "--policy", "static")
-    assert main(["run", tiny, *options, "--out", str(tmp_path / "run"), "--json"]) == 1
+    options = ("--workload", "constant(rate=20)", "--minutes", "60", "--policy", "static")
+    given = ("--set", "fails_at=77", "--out", str(tmp_path / "run"), "--json")
+    assert main(["run", tiny, *options, *given]) == 1  # an hour, if it did not end
     told = capsys.readouterr()
     result = json.loads(told.out)
     assert result["ended"] == "failed"
     assert list(result["failed"]) == ["double"]
     assert "ValueError: seven is not a number" in told.err
-    assert result["records"]["topics"]["others"] == 100
-    assert result["records"]["lost"] is None
+    assert "of topic numbers" in told.err
+    assert result["records"]["offered"] < 60 * 60 * 20
+    assert result["records"]["lost"] == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_a_run_that_hangs_and_it_can_be_resumed(
+    tiny: str, tmp_path: Path, shared: None, capsys: Capture
+) -> None:
+    directory, hang = tmp_path / "run", tmp_path / "hang"
+    hang.touch()
+    options = (*LOAD, "--speed-up", "12", "--set", f"hang={hang}", "--policy", "static")
+    with started(directory, tiny, *options, "--out", str(directory)) as command:
+        command.until(lambda: any(p.stat().st_size for p in directory.glob("marks/double/*.json")))
+        command.process.send_signal(signal.SIGINT)
+        command.until(lambda: "waiting for the batch of double" in command.err)
+        command.process.send_signal(signal.SIGINT)
+        assert command.process.wait(timeout=30) == 130
+    assert nothing_left_of(directory)
+    hang.unlink()
+    assert main(["run", "--resume", str(directory), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["ended"], result["records"]["lost"]) == ("finished", 0)
+    assert (result["records"]["offered"], result["records"]["complete"]) == (100, 100)

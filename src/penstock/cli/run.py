@@ -41,6 +41,9 @@ replay read, and which the same command, or --resume, goes on with.
 On a cluster executors are bought when replicas need them, and returned when fewer have been
 enough for 15 s (5 s at least when sped up); there are never more replicas than they have room for.
 
+An operator that fails by no fault of its function is restarted, with growing delays, for
+--retry-for minutes: for ever, or 5 minutes if the pipeline produces its own rows. A function
+that fails twice on the same rows ends the run, unless it has on_error="dead-letter".
 Ctrl-C stops at the end of the batch, a second one at once; nothing is lost either way.
 exit codes, also for supervisors:
   0          done: the workload, or the minutes, are over
@@ -118,8 +121,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
     add("--interval", type=float, metavar="S", help="time between decisions (15)")
     add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
-    about = "restart an operator that fails by no fault of yours for so long (for ever; 5 with"
-    add("--retry-for", type=float, metavar="MINUTES", help=f"{about} @pipeline.produces)")
+    about = "restart operators that fail for so long (for ever; 5 with produces)"
+    add("--retry-for", type=float, metavar="MINUTES", help=about)
     add("--dry-run", action="store_true", help="decide, but change nothing")
     about = "keep at most so many MB of the journal (80)"
     add("--journal-mb", type=float, metavar="N", help=about)
