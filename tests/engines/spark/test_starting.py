@@ -194,6 +194,14 @@ def test_the_same_exception_on_other_rows_is_tried_again(make: Callable[..., Mad
     assert "failed" not in [event.kind for event in made.later(5.0)]
 
 
+def test_an_ingest_waits_for_a_network_that_is_away(make: Callable[..., Made]) -> None:
+    made = make("a", reason=RAISED.replace("ValueError", "ConnectionRefusedError"))
+    made.rows = ()
+    made.starter.start()
+    kinds = {event.kind for _ in range(100) for event in made.later(10.0)}
+    assert kinds == {"restarting"}
+
+
 def test_a_function_that_raised_twice_is_not_tried_again(
     make: Callable[..., Made], places: Places
 ) -> None:

@@ -70,7 +70,9 @@ class SparkEngine:
         self.topology = pipeline.check_scaled()
         self._followed: dict[str, Followed] = {}
         self._lateness = {name: NativeLateness() for name in self._native}
-        self._ingests = Ingests(pipeline, places, pace.window_s)
+        #: Waits and measures by this clock; what others stamp by the wall clock is translated.
+        self._clock = SteadyClock()
+        self._ingests = Ingests(pipeline, places, pace.window_s, self._clock)
         self._say, self._report = say, report
         self._starter = Starter(places, retry_for_s, say=say)
         self._supervisor = Supervisor(
@@ -80,8 +82,6 @@ class SparkEngine:
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
-        #: Waits and measures by this clock; what others stamp by the wall clock is translated.
-        self._clock = SteadyClock()
         self._began = self._clock()
         self._at = 0.0
         self._looked = self._watched = 0.0

@@ -11,14 +11,18 @@ from penstock.engines.spark.following import Followed
 from penstock.engines.spark.ingest_tracker import IngestTracker
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog
+from penstock.engines.spark.steady_log import SteadyLog
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.steady_clock import SteadyClock
 from penstock.topics.topic import Topic
 
 
 class Ingests:
     """Trackers of the ingests of a pipeline, by name; empty if it has none."""
 
-    def __init__(self, pipeline: Pipeline, places: Places, window_s: float) -> None:
+    def __init__(
+        self, pipeline: Pipeline, places: Places, window_s: float, clock: SteadyClock
+    ) -> None:
         self._pipeline, self._places = pipeline, places
         self._arrivals = Arrivals()
         operators = pipeline.operators.values()
@@ -26,7 +30,7 @@ class Ingests:
         self.trackers = {
             name: IngestTracker(
                 name=name,
-                log=BatchLog(places.batches(name)),
+                log=SteadyLog(BatchLog(places.batches(name)), clock),
                 checkpoint=places.checkpoint(name),
                 window_s=window_s,
                 arrivals=self._arrivals,

@@ -169,6 +169,8 @@ class Starter:
             return told if max(told.times, trouble.same) >= MAX_SAME else None
         if cause.is_crash:
             return self._death(name)
+        if cause.is_network and not trouble.rows:  # whoever reads from outside may wait for it
+            return None
         if cause.is_users and trouble.same >= MAX_SAME:
             topic, first, end = trouble.rows[0] if trouble.rows else ("", 0, 0)
             trace = cause.traceback or cause.message
