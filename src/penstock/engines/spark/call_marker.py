@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -67,15 +67,15 @@ class CallMarker:
 
     def enter(self, topic: str, first: int, end: int) -> None:
         """Mark the rows that the function is called with from here on."""
-        mark = CallMark(
-            topic=topic,
-            first=first,
-            end=end,
-            began_at=time.time(),
-            deaths=self.deaths(topic, first, end),
-            poison=tuple((name, row, problem) for (name, row), problem in self._poison.items()),
-        )
-        data = json.dumps(asdict(mark)).encode()
+        mark = {
+            "topic": topic,
+            "first": first,
+            "end": end,
+            "began_at": time.time(),
+            "deaths": self.deaths(topic, first, end),
+            "poison": [(name, row, problem) for (name, row), problem in self._poison.items()],
+        }
+        data = json.dumps(mark).encode()
         os.pwrite(self._file, data, 0)
         os.ftruncate(self._file, len(data))
 
