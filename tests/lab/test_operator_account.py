@@ -104,7 +104,7 @@ def test_rows_that_are_recorded_and_not_published_are_lost(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run.batch(0, 0, 10)
-    monkeypatch.setattr(Topic, "publish", lambda *_: True)
+    monkeypatch.setattr(Topic, "publish", lambda *_, **__: True)
     run.batch(1, 10, 20)
     record = BatchLog(run.places.batches("change")).last()
     assert record is not None
