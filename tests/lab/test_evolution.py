@@ -17,8 +17,10 @@ from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.engines.port import Status
 from penstock.engines.spark import migration
 from penstock.engines.spark.checkpoints import planned_batch
+from penstock.engines.spark.event_time import ColumnTime
 from penstock.engines.spark.places import Places, write_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
+from penstock.engines.spark.totals import WRITTEN
 from penstock.errors import InputError
 from penstock.lab import running
 from penstock.lab.evolution import check_description, compare_with_run, earlier_names
@@ -109,6 +111,9 @@ def put(
         outputs=outputs,
         state=state,
         latest={topic: 7} if state else {},
+        progress={topic: {"at": ColumnTime(7, None)}},
+        open_inputs=(topic,),
+        totals={"rows_in": 10, **{f"{WRITTEN}{name}": 5 for name in outputs}},
         offset_log=logged,
     )
     BatchLog(places.batches(operator)).put(record)
@@ -149,6 +154,7 @@ def check_renamed(places: Places) -> None:
         assert record is not None
         assert (record.batch, record.start, record.end) == (2, {topic: 20}, {topic: 30})
         assert record.dropped == {"timeout": 1}
+        assert (*record.progress, *record.open_inputs) == (topic, topic)
         # the log that Spark has is still the one that the record remembers
         logged = (places.checkpoint(operator) / "offsets" / "2").read_text()
         assert record.offset_log == logged
@@ -161,6 +167,7 @@ def check_renamed(places: Places) -> None:
     assert written is not None
     assert [len(written.outputs[name]) for name in written.outputs] == [1]
     assert list(written.outputs) == ["orders"]
+    assert written.totals[f"{WRITTEN}orders"] == 5
     assert (places.state("sum") / "segments" / "x.arrow").read_bytes() == b"state"
     variables = places.checkpoint("sum") / "state" / "0" / "_metadata" / "v2" / "0"
     assert f"file:{places.checkpoint('sum')}/state/0/_stateSchema" in variables.read_text()

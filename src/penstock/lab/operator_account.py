@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog, BatchRecord
-from penstock.engines.spark.totals import SINCE
+from penstock.engines.spark.totals import SINCE, WRITTEN
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.topic import Topic
@@ -64,5 +64,5 @@ def _not_published(places: Places, operator: Operator, totals: Mapping[str, Any]
     """Rows of the operator's records that its topic lacks; below 0: that it has too many."""
     if operator.writes is None or totals.get(SINCE) != 0:
         return 0
-    written: int = totals.get(f"written:{operator.writes}", 0)
+    written: int = totals.get(f"{WRITTEN}{operator.writes}", 0)
     return written - Topic.open(places.topic(operator.writes)).end

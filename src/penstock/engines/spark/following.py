@@ -98,6 +98,10 @@ class Followed:
         """Start where the records of an earlier start end."""
         for record in self.log.news():
             self._count(record)
+            if record.totals:  # the records of the first batches may be gone
+                self.rows_in = record.totals["rows_in"]
+                self.rows_dropped = record.totals["dropped"]
+                self.rows_late = record.totals["late"]
         self.fresh.clear()
         for name, topic in self.topics.items():
             self.position.setdefault(name, topic.first)

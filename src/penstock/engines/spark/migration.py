@@ -14,6 +14,7 @@ from typing import Any
 from penstock.engines.spark.checkpoints import rename_topics_in_log
 from penstock.engines.spark.places import Places, read_json, write_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
+from penstock.engines.spark.totals import WRITTEN
 from penstock.pipelines.renames import Renames, rename_keys
 from penstock.topics.chain import Chain
 from penstock.topics.description import DESCRIPTION, read_description
@@ -24,7 +25,7 @@ VERSION = 1
 INTENT = "migration.json"
 REMOVED = "removed"
 #: Fields of a batch record that are mappings, but not by topic.
-_NOT_BY_TOPIC = ("dropped", "event_times", "state")
+_NOT_BY_TOPIC = ("dropped", "event_times", "state", "totals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +121,8 @@ def _with_topics(record: BatchRecord, names: Mapping[str, str]) -> BatchRecord:
     for key, value in data.items():
         if isinstance(value, Mapping) and key not in _NOT_BY_TOPIC:
             data[key] = rename_keys(value, names)
+    written = {f"{WRITTEN}{old}": f"{WRITTEN}{new}" for old, new in names.items()}
+    data["totals"] = rename_keys(data.get("totals", {}), written)
     if "open_inputs" in data:
         data["open_inputs"] = [names.get(name, name) for name in data["open_inputs"]]
     if data.get("offset_log"):

@@ -12,6 +12,8 @@ from penstock.engines.spark.records import BatchRecord
 
 #: The first batch that is counted; 0 unless the run was begun by an earlier version.
 SINCE = "since"
+#: Before the name of a topic: the rows that the operator has written to it.
+WRITTEN = "written:"
 _COUNTED = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
 _WRONG = ("skipped", "repeated")
 
@@ -23,10 +25,10 @@ def with_totals(record: BatchRecord, before: BatchRecord | None, kind: str) -> B
     old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG)}
     new = {**_counts(record, kind), **_gaps(record, before)}
     written = {
-        f"written:{topic}": sum(segment.rows for segment in segments)
+        f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
         for topic, segments in record.outputs.items()
     }
-    carried = {name: rows for name, rows in known.items() if name.startswith("written:")}
+    carried = {name: rows for name, rows in known.items() if name.startswith(WRITTEN)}
     totals = {name: rows + new[name] for name, rows in old.items()}
     totals |= carried | {name: rows + carried.get(name, 0) for name, rows in written.items()}
     return replace(record, totals={**totals, SINCE: since})
