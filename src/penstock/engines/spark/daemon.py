@@ -5,6 +5,7 @@ A new worker then starts in milliseconds and shares the memory of what was impor
 
 import gc
 import os
+import sys
 
 # one thread a replica: replicas are the parallelism
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,7 +25,16 @@ import penstock.engines.spark.sink
 import penstock.engines.spark.source  # noqa: F401
 from penstock.engines.spark.preloading import import_asked
 
+
+def forget_jars() -> None:
+    """Take Spark's jar off the path: each new worker would read its index, and find no module."""
+    for entry in [entry for entry in sys.path if entry.endswith(".jar")]:
+        sys.path.remove(entry)
+        sys.path_importer_cache.pop(entry, None)
+
+
 if __name__ == "__main__":
+    forget_jars()
     pa.set_cpu_count(1)
     import_asked()
     gc.collect()

@@ -1,11 +1,6 @@
-"""Settings of a session that has executors, and a place for what its workers write."""
+"""Settings of a session that has executors."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-from pyspark.find_spark_home import _find_spark_home
 
 from penstock.engines.spark.masters import Master
 
@@ -13,8 +8,6 @@ from penstock.engines.spark.masters import Master
 _NEVER = "3650d"
 #: Time that tasks wait for the one executor that they are meant for.
 _TIED_S = 60
-#: Where Spark is installed, and what workers make there.
-_HOME, _WORK = "SPARK_HOME", "work"
 
 
 def settings(master: Master, first: int, tmp: Path) -> dict[str, str]:
@@ -43,27 +36,6 @@ def settings(master: Master, first: int, tmp: Path) -> dict[str, str]:
         "spark.executorEnv.PYTHONPATH": str(Path.cwd()),
         "spark.task.maxFailures": "3",
     }
-
-
-@contextmanager
-def home_in(place: Path) -> Iterator[None]:
-    """Let a JVM that is started here take links for its installation of Spark.
-
-    Workers write below the installation, whatever they are told, and nobody else's is ours.
-    """
-    place.mkdir()
-    for path in Path(_find_spark_home()).iterdir():
-        if path.name != _WORK:
-            (place / path.name).symlink_to(path)
-    before = os.environ.get(_HOME)
-    os.environ[_HOME] = str(place)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_HOME]
-        else:
-            os.environ[_HOME] = before
 
 
 def _logging(tmp: Path) -> str:

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
@@ -17,6 +16,7 @@ from penstock.engines.spark.masters import Master
 from penstock.engines.spark.preloading import ask_for
 from penstock.engines.spark.repartition import STORE
 from penstock.engines.spark.sink import TopicTarget
+from penstock.engines.spark.spark_home import link_home
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 #: Where Spark puts what it may forget: inside the run, so that a kill leaves nothing elsewhere.
@@ -91,8 +91,7 @@ def start_session(
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
     ask_for(preload)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    home = nullcontext() if master.workers is None else local_cluster.home_in(scratch / "home")
-    with home, log.with_suffix(".out").open("ab") as stream:
+    with link_home(scratch / "home"), log.with_suffix(".out").open("ab") as stream:
         gateway = start_gateway(conf, scratch, stream, lock)
     if master.workers is not None:  # not before: settings of a start stand on a command line
         conf.set("spark.authenticate.secret", token_hex(32))
