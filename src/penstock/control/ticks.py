@@ -167,3 +167,17 @@ def _event_from_json(data: Mapping[str, Any]) -> Event:
     return Event(
         at=data["at"], kind=data["kind"], operator=data.get("operator", ""), numbers=numbers
     )
+
+
+def add_spent(tick: Tick, before: Tick | None) -> Tick:
+    """Add what the run had spent before it was resumed, which the new engine cannot know."""
+    if before is None:
+        return tick
+    replica_s = dict(before.status.replica_s)  # of operators that are gone, too
+    for name, spent_s in tick.status.replica_s.items():
+        replica_s[name] = spent_s + replica_s.get(name, 0.0)
+    executor_s = tick.status.executor_s
+    if executor_s is not None:
+        executor_s = round(executor_s + (before.status.executor_s or 0.0), 3)
+    status = replace(tick.status, replica_s=FrozenDict(replica_s), executor_s=executor_s)
+    return replace(tick, status=status)

@@ -118,6 +118,15 @@ def first_topics(pipeline: Pipeline) -> tuple[str, ...]:
     return tuple(name for name in pipeline.topics if name not in filled)
 
 
+def readers_of(pipeline: Pipeline) -> list[tuple[str, ...]]:
+    """For each topic that records come into, the operators that read it."""
+    operators = pipeline.operators.values()
+    found = [
+        tuple(o.name for o in operators if topic in o.reads) for topic in first_topics(pipeline)
+    ]
+    return [names for names in found if names]
+
+
 def last_topics(pipeline: Pipeline) -> tuple[str, ...]:
     """Topics for whose rows the pipeline was built: written by an operator, and read by none."""
     read = {name for op in pipeline.operators.values() for name in op.reads}

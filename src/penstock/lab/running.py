@@ -4,9 +4,9 @@ The same directory given again goes on where it was: nothing that was written is
 nothing comes twice, whatever was killed when.
 """
 
+import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from penstock.control.loop import Schedule, Tick, run_loop
 from penstock.control.replay import recall
 from penstock.control.rundir import ASKED, JOURNAL, finish_run, open_run
 from penstock.control.scores import rescales_possible
-from penstock.control.ticks import rename_operators
-from penstock.core.frozen import FrozenDict
+from penstock.control.ticks import add_spent, rename_operators
 from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.cluster import Cluster
 from penstock.engines.spark.duty import Pace, gap_for
@@ -30,11 +29,12 @@ from penstock.engines.spark.executors import Executors
 from penstock.engines.spark.java import check_java
 from penstock.engines.spark.masters import Master
 from penstock.engines.spark.places import Places
-from penstock.engines.spark.preloading import modules_of
-from penstock.engines.spark.session import end_session, start_session
+from penstock.engines.spark.preloading import modules_of, write_list
+from penstock.engines.spark.session import end_session, preload_list, start_session
 from penstock.engines.spark.warming import warm
 from penstock.errors import InputError
-from penstock.lab.counting import count_records, first_topics
+from penstock.lab.background import BackgroundCall
+from penstock.lab.counting import count_records, readers_of
 from penstock.lab.evolution import check_description, earlier_names
 from penstock.lab.feeding import Feeding
 from penstock.lab.holding import (
@@ -50,7 +50,6 @@ from penstock.lab.outcome import Outcome, offered_rate, records
 from penstock.lab.output_size import bound_output
 from penstock.lab.preparing import Prepared
 from penstock.lab.watching import Ending, Sight, Stop, Watch, Watched
-from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.lock import Lock
 
 #: Replicas that are kept ready at most.
@@ -124,27 +123,8 @@ class _Run:
             self._before = rename_operators(self._outcome.last, earlier_names(path.parent))
 
     def carry_out(self, lock: Lock) -> dict[str, Any]:
-        pipeline, say = self._prepared.pipeline, self._watch.say
-        master = self._prepared.master or Master(cores=self._prepared.most_replicas)
-        first = self._first_executors()
-        room = master.cores * first
         with ExitStack() as ending_with:
-            say("starting Spark")
-            hush_logging()
-            modules = modules_of(pipeline.operators.values())
-            with own_signals():
-                session = start_session(
-                    pipeline.name, room, self._places.log, lock.fileno(), modules, master, first
-                )
-            ending_with.callback(end_session, session)
-            hush_server(session)
-            say("starting replicas")
-            warm(session, min(room, MOST_WARM), self._places.run / "warm")
-            count = len(pipeline.operators)
-            say(f"starting {count} operator{'s' if count != 1 else ''}")
-            engine = self._engine(session)
-            engine.start()
-            ending_with.callback(engine.stop)
+            engine = self._start(lock, ending_with)
             feeding = self._feeding()
             if feeding is not None:
                 feeding.start()
@@ -153,6 +133,52 @@ class _Run:
         if feeding is not None and feeding.error is not None:
             raise feeding.error
         return self._result(engine, ending)
+
+    def _start(self, lock: Lock, ending_with: ExitStack) -> SparkEngine:
+        """Start Spark, then operators and the pool of replicas side by side."""
+        say, began = self._watch.say, time.monotonic()
+        say("starting Spark")
+        session = self._session(lock, ending_with)
+        spark_s = time.monotonic() - began
+        replicas, number = min(self._room, MOST_WARM), len(self._prepared.pipeline.operators)
+        of = "operator" if number == 1 else "operators"
+        say(f"starting {number} {of} and a pool of {replicas} replicas")
+        pool = BackgroundCall(lambda: warm(session, replicas, self._places.run / "warm"))
+        engine = self._engine(session)
+        engine.start(pool.result)
+        ending_with.callback(engine.stop)
+        both_s = time.monotonic() - began - spark_s
+        parts = f"Spark {spark_s:.1f}, then operators and replicas {both_s:.1f}"
+        say(f"started in {spark_s + both_s:.1f} s ({parts})")
+        return engine
+
+    def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
+        """Start Spark; meanwhile find out what workers shall import."""
+        pipeline, log = self._prepared.pipeline, self._places.log
+        hush_logging()
+        modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
+        with own_signals():
+            session = start_session(
+                pipeline.name,
+                self._room,
+                log,
+                lock.fileno(),
+                self._master,
+                self._first_executors(),
+            )
+        ending_with.callback(end_session, session)
+        hush_server(session)
+        write_list(preload_list(log), modules.result())
+        return session
+
+    @property
+    def _master(self) -> Master:
+        return self._prepared.master or Master(cores=self._prepared.most_replicas)
+
+    @property
+    def _room(self) -> int:
+        """Tasks that may run at once at the start."""
+        return self._master.cores * self._first_executors()
 
     def _engine(self, session: SparkSession) -> SparkEngine:
         prepared = self._prepared
@@ -238,7 +264,7 @@ class _Run:
         return ending
 
     def _note(self, tick: Tick) -> None:
-        tick = _going_on(tick, self._before)
+        tick = add_spent(tick, self._before)
         self._journal.write(tick)
         self._outcome.add(tick)
         self._watch.tick(tick)
@@ -280,26 +306,3 @@ class _Run:
         if self._stop.is_asked:
             return "stopped"
         return "finished" if ending.is_drained or self._prepared.load is None else "cut"
-
-
-def readers_of(pipeline: Pipeline) -> list[tuple[str, ...]]:
-    """For each topic that records come into, the operators that read it."""
-    operators = pipeline.operators.values()
-    found = [
-        tuple(o.name for o in operators if topic in o.reads) for topic in first_topics(pipeline)
-    ]
-    return [names for names in found if names]
-
-
-def _going_on(tick: Tick, before: Tick | None) -> Tick:
-    """Add what the run had spent before it was resumed, which the new engine cannot know."""
-    if before is None:
-        return tick
-    replica_s = dict(before.status.replica_s)  # of operators that are gone, too
-    for name, spent_s in tick.status.replica_s.items():
-        replica_s[name] = spent_s + replica_s.get(name, 0.0)
-    executor_s = tick.status.executor_s
-    if executor_s is not None:
-        executor_s = round(executor_s + (before.status.executor_s or 0.0), 3)
-    status = replace(tick.status, replica_s=FrozenDict(replica_s), executor_s=executor_s)
-    return replace(tick, status=status)

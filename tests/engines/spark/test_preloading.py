@@ -3,10 +3,11 @@
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
-from penstock.engines.spark.preloading import VARIABLE, ask_for, modules_of
+from penstock.engines.spark.preloading import VARIABLE, modules_of, name_list, write_list
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shipped import Shipped
 
@@ -26,11 +27,15 @@ def test_the_modules_of_a_model_are_known() -> None:
     assert modules_of([other]) == []
 
 
-def test_a_process_that_is_asked_imports_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_imports_what_is_listed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, "")
-    ask_for(["wave", "there_is.no_such_module"])
-    code = (
-        "import sys; from penstock.engines.spark.preloading import import_asked;"
-        " assert 'wave' not in sys.modules; import_asked(); assert 'wave' in sys.modules"
+    path = tmp_path / "a list"
+    name_list(path)
+    imports_it = (
+        "import sys; from penstock.engines.spark.preloading import import_listed;"
+        " assert 'wave' not in sys.modules; import_listed(); sys.exit('wave' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    command = [sys.executable, "-c", imports_it]
+    assert subprocess.run(command, check=False).returncode == 0, "nothing is listed yet"
+    write_list(path, ["wave", "there_is.no_such_module"])
+    assert subprocess.run(command, check=False).returncode == 1

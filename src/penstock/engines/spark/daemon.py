@@ -23,7 +23,7 @@ import pyspark.worker
 
 import penstock.engines.spark.sink
 import penstock.engines.spark.source  # noqa: F401
-from penstock.engines.spark.preloading import import_asked
+from penstock.engines.spark.preloading import import_listed
 
 
 def forget_jars() -> None:
@@ -36,7 +36,7 @@ def forget_jars() -> None:
 if __name__ == "__main__":
     forget_jars()
     pa.set_cpu_count(1)
-    import_asked()
+    import_listed()
     gc.collect()
     gc.freeze()  # workers share these pages as long as nobody walks over them
     pyspark.daemon.manager()

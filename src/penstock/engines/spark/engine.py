@@ -92,8 +92,11 @@ class SparkEngine:
 
     # --- begin and end
 
-    def start(self) -> None:
-        """Make topics and queries, and start them, last operator first."""
+    def start(self, wait_for_others: Callable[[], object] = lambda: None) -> None:
+        """Make topics and queries, and start them, last operator first.
+
+        The run begins when they are there and what else starts beside them is ready, too.
+        """
         make_topics(self.pipeline, self.places)
         for name in self._in_order():
             operator = self.pipeline.operators[name]
@@ -117,6 +120,7 @@ class SparkEngine:
         self._ingests.begin(self._followed.values())
         self._starter.start()
         self._wait_for_first_batches()
+        wait_for_others()
         self._supervisor.is_timing = True
         self._began = self._looked = self._clock()
         if self.executors is not None:

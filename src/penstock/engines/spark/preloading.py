@@ -10,13 +10,14 @@ import pickletools
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from pyspark import cloudpickle
 
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.shipped import Shipped
 
-#: The environment variable through which the daemon is told.
+#: The environment variable that names the file with the list.
 VARIABLE = "PENSTOCK_PRELOAD"
 
 
@@ -31,13 +32,20 @@ def modules_of(operators: Iterable[Operator]) -> list[str]:
     return sorted(found)
 
 
-def ask_for(modules: Sequence[str]) -> None:
-    """Let daemons that are started from now on import these."""
-    os.environ[VARIABLE] = ",".join(modules)
+def name_list(path: Path) -> None:
+    """Let daemons of a JVM that is started from now on import what a file lists."""
+    path.unlink(missing_ok=True)
+    os.environ[VARIABLE] = str(path)
 
 
-def import_asked() -> None:
-    """Import what was asked for; what cannot be imported is left to the workers."""
-    for name in filter(None, os.environ.get(VARIABLE, "").split(",")):
+def write_list(path: Path, modules: Sequence[str]) -> None:
+    """List modules; to be done before the first worker starts, which may be long after the JVM."""
+    path.write_text("\n".join(modules), encoding="utf-8")
+
+
+def import_listed() -> None:
+    """Import what is listed; what cannot be imported is left to the workers."""
+    path = Path(os.environ.get(VARIABLE, os.devnull))
+    for name in path.read_text(encoding="utf-8").split() if path.exists() else ():
         with suppress(Exception):
             importlib.import_module(name)

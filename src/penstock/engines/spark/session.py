@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
@@ -13,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.engines.spark import local_cluster
 from penstock.engines.spark.jvm import LOOPBACK, kill_jvm, start_gateway
 from penstock.engines.spark.masters import Master
-from penstock.engines.spark.preloading import ask_for
+from penstock.engines.spark.preloading import name_list
 from penstock.engines.spark.repartition import STORE
 from penstock.engines.spark.sink import TopicTarget
 from penstock.engines.spark.spark_home import link_home
@@ -67,15 +66,14 @@ def start_session(
     slots: int,
     log: Path,
     lock: int | None = None,
-    preload: Sequence[str] = (),
     master: Master | None = None,
     executors: int = 1,
 ) -> SparkSession:
     """Start a JVM of our own; what it has to say goes to a file.
 
     It inherits the run's lock and so keeps it until it is gone, even if this process is
-    killed. A task that fails is tried three times. Workers have the modules of `preload` from
-    the beginning. A cluster begins with so many executors; without one there are `slots`.
+    killed. A task that fails is tried three times. A cluster begins with so many executors;
+    without one there are `slots`.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
@@ -89,7 +87,7 @@ def start_session(
         conf.set(key, value)
     conf.set(_SCRATCH, str(scratch))
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
-    ask_for(preload)
+    name_list(preload_list(log))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with link_home(scratch / "home"), log.with_suffix(".out").open("ab") as stream:
         gateway = start_gateway(conf, scratch, stream, lock)
@@ -102,6 +100,11 @@ def start_session(
         kill_session()
         raise
     return session
+
+
+def preload_list(log: Path) -> Path:
+    """Where modules are listed that workers shall have from the beginning."""
+    return log.resolve().with_suffix(".modules")
 
 
 def end_session(session: SparkSession) -> None:

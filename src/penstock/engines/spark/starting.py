@@ -20,8 +20,8 @@ from penstock.engines.spark.retries import MAX_SAME, Rows, Trouble, after_failur
 from penstock.errors import InputError
 
 #: Queries that begin at once. Spark gives the process of a source ten seconds to start, which no
-#: setting changes, and which is not enough on a busy machine if all of them do so together.
-MOST_BEGINNING = max(1, os.cpu_count() or 1)
+#: setting changes, and which is not enough on a busy machine if many do so together.
+MOST_BEGINNING = 2 * (os.cpu_count() or 1)
 #: Seconds between two lines about operators that are waited for.
 SAY_EVERY_S = 15.0
 

@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 #: Workers that cannot all be there after this long are not waited for.
 PATIENCE_S = 60.0
+#: Seconds between two looks who else is there; all look, while the others need the processor.
+LOOK_S = 0.2
 #: Seconds in which as many tasks as an executor has room for have all begun.
 STAY_S = 1.0
 
@@ -35,7 +37,7 @@ def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
             deadline = time.monotonic() + PATIENCE_S
             # nobody leaves before all are there: else one worker could do for two
             while len(list(Path(place).iterdir())) < replicas and time.monotonic() < deadline:
-                time.sleep(0.05)
+                time.sleep(LOOK_S)
             yield batch
 
     numbers = spark.range(0, replicas, 1, replicas).mapInArrow(_pass_on, "id long")
