@@ -20,7 +20,8 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@touch $(READY)
 
 demo: setup      ## pictures through a pipeline on Spark that grows and shrinks with its load
-	@$(BIN)/penstock run images --policy queueing --workload pulsar --speed-up 20
+	@$(BIN)/penstock run images --workload pulsar --speed-up 20 --rate-scale 3 --set service_s=0.2 \
+		--policy queueing --param scope=function --guard cooldown_down_s=120
 
 lint: setup      ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .
