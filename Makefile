@@ -14,7 +14,7 @@ setup: $(READY)  ## make .venv with everything and the command .venv/bin/penstoc
 
 $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@sh scripts/check_machine.sh "$(PYTHON)"
-	@echo "setting up .venv (once)" >&2
+	@echo "setting up .venv (once: some minutes, 1.3 GB on disk)" >&2
 	@$(PYTHON) -m venv .venv
 	@sh scripts/install.sh $(BIN)/python requirements.lock .
 	@touch $(READY)

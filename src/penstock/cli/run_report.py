@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from penstock.cli.charts import short, sparkline, table
@@ -28,7 +29,7 @@ def report(result: Result, directory: Path) -> list[str]:
         timeline.add(tick)
     facts = list(_facts(result))
     wide = max(len(label) for label, _ in facts)
-    lines = [f"{label:<{wide}}  {text}" for label, text in facts]
+    lines = [line for label, text in facts for line in _fold(f"{label:<{wide}}  {text}", wide + 2)]
     return [*timeline.draw(), "", *_operators(result), "", *lines, *_notes(result, directory)]
 
 
@@ -47,6 +48,12 @@ def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
     above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
     lines = table([above, head, *rows])
     return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
+
+
+def _fold(text: str, indent: int = 0) -> list[str]:
+    """Break a text into lines of at most 79 characters."""
+    below = " " * indent
+    return wrap(text, 79, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
 
 
 def _operators(result: Result) -> list[str]:
@@ -163,9 +170,9 @@ def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
     service_s = result["numbers"].get("service_s")
     if service_s:
         yield ""
-        yield (
-            f"A record waits for {pretty(service_s)} s on average where it is served, as for the"
-            " answer of a server; the work itself is real, and short."
+        yield from _fold(
+            f"Each record waits {pretty(service_s)} s on average, as for the answer of a model"
+            " server; the work beside that is real, and short."
         )
     if directory is not None and result["records"]["topics"]:
         yield ""
