@@ -11,7 +11,8 @@ from penstock.lab.background import BackgroundCall
 def test_it_runs_beside_the_caller_and_gives_its_result() -> None:
     may_end = threading.Event()
     call = BackgroundCall(lambda: may_end.wait(10) and 42)
-    may_end.set()  # a call that ran before this line would never get here in time
+    call.start()
+    may_end.set()  # not reached in time by a call that is waited for
     assert call.result() == 42
 
 

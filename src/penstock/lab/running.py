@@ -144,6 +144,7 @@ class _Run:
         of = "operator" if number == 1 else "operators"
         say(f"starting {number} {of} and a pool of {replicas} replicas")
         pool = BackgroundCall(lambda: warm(session, replicas, self._places.run / "warm"))
+        pool.start()
         engine = self._engine(session)
         engine.start(pool.result)
         ending_with.callback(engine.stop)
@@ -165,6 +166,7 @@ class _Run:
                 lock.fileno(),
                 self._master,
                 self._first_executors(),
+                modules.start,
             )
         ending_with.callback(end_session, session)
         hush_server(session)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
 from shutil import rmtree
@@ -68,12 +69,14 @@ def start_session(
     lock: int | None = None,
     master: Master | None = None,
     executors: int = 1,
+    when_launched: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """Start a JVM of our own; what it has to say goes to a file.
 
     It inherits the run's lock and so keeps it until it is gone, even if this process is
     killed. A task that fails is tried three times. A cluster begins with so many executors;
-    without one there are `slots`.
+    without one there are `slots`. `when_launched` is called as soon as the process is there:
+    threads that begin earlier could hold a lock that the fork copies.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
@@ -91,6 +94,7 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with link_home(scratch / "home"), log.with_suffix(".out").open("ab") as stream:
         gateway = start_gateway(conf, scratch, stream, lock)
+    when_launched()
     if master.workers is not None:  # not before: settings of a start stand on a command line
         conf.set("spark.authenticate.secret", token_hex(32))
     try:
