@@ -94,10 +94,10 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with link_home(scratch / "home"), log.with_suffix(".out").open("ab") as stream:
         gateway = start_gateway(conf, scratch, stream, lock)
-    when_launched()
     if master.workers is not None:  # not before: settings of a start stand on a command line
         conf.set("spark.authenticate.secret", token_hex(32))
     try:
+        when_launched()
         session = SparkSession(SparkContext(conf=conf, gateway=gateway))
         session.dataSource.register(TopicTarget)
     except BaseException:
