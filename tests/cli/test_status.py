@@ -253,6 +253,18 @@ def test_a_journal_that_is_cut_short_is_no_problem(run: Path, capsys: Capture) -
     assert status(run, capsys)[1]["seconds"] == 15.0
 
 
+def test_older_parts_of_the_journal_count(run: Path, capsys: Capture) -> None:
+    """The newest part has a header only: it was just begun."""
+    journal = run / "journal.jsonl"
+    header = journal.read_text()
+    died = {"at": 14.0, "kind": "restarting", "operator": "parse", "tries": 1, "error": "lost"}
+    append(run, tick(15.0, [died]))
+    journal.rename(run / "journal.000000.jsonl")
+    journal.write_text(header)
+    found = status(run, capsys)[1]
+    assert (found["seconds"], found["operators"]["parse"]["restarts"]) == (15.0, 1)
+
+
 @pytest.mark.parametrize("command", ["status", "stop"])
 def test_what_is_no_run(tmp_path: Path, command: str, capsys: Capture) -> None:
     assert main([command, str(tmp_path)]) == 2

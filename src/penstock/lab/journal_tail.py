@@ -51,11 +51,12 @@ def read_tail(run: Path) -> JournalTail:
     """Read the journal of a run; one that is not there, or is cut short, tells what it can."""
     path, tail = run / JOURNAL, JournalTail()
     last = b""
-    for number, line in enumerate(_whole_lines(path)):
-        last = line
-        if not number:
+    for line in _whole_lines(path):
+        if line.startswith(b'{"version"'):  # each part has a header
             tail.header = _parse(line).get("run", {})
-        elif any(word in line for word in _WORDS):
+            continue
+        last = line
+        if any(word in line for word in _WORDS):
             _count(tail, _parse(line))
     tail.tick = {key: value for key, value in _parse(last).items() if key not in ("run", "resumed")}
     tail.tick = tail.tick if "running" in tail.tick else {}
