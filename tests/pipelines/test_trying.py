@@ -118,6 +118,29 @@ def test_a_frame_operator_sees_the_stamps_and_uses_the_callers_session() -> None
     assert large.try_rows(stamped, spark=session) == [stamped[1]]
 
 
+class AnalysisException(Exception):  # noqa: N818
+    """As Spark calls it."""
+
+
+def test_a_frame_operator_with_a_wrong_column_is_answered_as_in_a_run() -> None:
+    pipeline = source()
+    pipeline.topic("named", "id long, total double")
+
+    @pipeline.operator(reads="orders", writes="named")
+    def misspells(frame: Any) -> Any:
+        return Frame(frame.table.select(["id", "amount"]))
+
+    @pipeline.operator(reads="orders", writes="named")
+    def looks(frame: Any) -> Any:
+        raise AnalysisException("[UNRESOLVED_COLUMN] `amuont`\nplan")
+
+    session: Any = Spark()
+    with pytest.raises(InputError, match="misspells: its rows do not fit topic named: column"):
+        misspells.try_rows(ROWS, spark=session)
+    with pytest.raises(InputError, match=r"looks: \[UNRESOLVED_COLUMN\] `amuont`$"):
+        looks.try_rows(ROWS, spark=session)
+
+
 def test_a_frame_operator_must_return_a_frame() -> None:
     pipeline = source()
 

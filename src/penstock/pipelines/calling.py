@@ -38,6 +38,18 @@ def call_batch(
     return rows if rows.num_rows else None
 
 
+def call_frame(operator: Operator, *given: Any) -> Any:
+    """Call the function of a frame operator; a column that it names and nobody has is one error."""
+    try:
+        return operator.function(*given)
+    except Exception as error:
+        # Spark's own class, which whoever tries an operator need not have loaded
+        if type(error).__name__ != "AnalysisException":
+            raise
+        problem = str(error).partition("\n")[0]
+        raise InputError(operator.name, problem, where=operator.where) from None
+
+
 def chunks(batch: pa.RecordBatch, most: int | None) -> Iterator[pa.RecordBatch]:
     """Cut a batch into pieces of so many rows at most, without copying."""
     for begin in range(0, batch.num_rows, most or max(1, batch.num_rows)):

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.errors import InputError, nearest
-from penstock.pipelines.calling import call_batch, chunks
+from penstock.pipelines.calling import call_batch, call_frame, chunks
 from penstock.pipelines.fitting import fit_rows
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.resources import opened
 from penstock.topics.ddl import TIMESTAMP
-from penstock.topics.schema import EVENT, parse_schema, with_event, without_event
+from penstock.topics.schema import EVENT, first_difference, parse_schema, with_event, without_event
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,12 +59,30 @@ def _try_frame(
 
         spark = SparkSession.builder.getOrCreate()
     frame = spark.createDataFrame(pa.Table.from_batches([batch]))
-    result = operator.function(frame)
+    result = call_frame(operator, frame)
     if not hasattr(result, "toArrow"):
         problem = f"must return a frame, but returned {type(result).__name__}"
         raise InputError(operator.name, problem, where=operator.where)
-    rows: list[Row] = result.toArrow().to_pylist()
+    table = result.toArrow()
+    _check_columns(operator, table.schema)
+    rows: list[Row] = table.to_pylist()
     return rows
+
+
+def _check_columns(operator: Operator, found: pa.Schema) -> None:
+    """Refuse what the topic would refuse in a run."""
+    if operator.output_schema is None:
+        return
+    declared, shown = (_loose(without_event(each)) for each in (operator.output_schema, found))
+    if difference := first_difference(declared, shown):
+        problem = f"its rows do not fit topic {operator.writes}: {difference}"
+        hint = "cast in the operator, or change the topic's schema"
+        raise InputError(operator.name, problem, hint, operator.where)
+
+
+def _loose(schema: pa.Schema) -> pa.Schema:
+    """The same columns, each of which may be null: a run does not ask for more."""
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])
 
 
 def _schema(operator: Operator, schema: str | pa.Schema | None) -> pa.Schema | None:

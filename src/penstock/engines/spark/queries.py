@@ -25,6 +25,7 @@ from penstock.engines.spark.shipping import Cargo, ship
 from penstock.engines.spark.sink import TopicTarget
 from penstock.engines.spark.source import STAMPS, TOPIC, TopicSource
 from penstock.errors import InputError
+from penstock.pipelines.calling import call_frame
 from penstock.pipelines.checking_schemas import check_event_time
 from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.loading import shipped_modules
@@ -146,8 +147,8 @@ def _frame(spark: SparkSession, operator: Operator, places: Places) -> DataFrame
         return _check_frame(operator, operator.function(spark))
     if operator.kind == "native":
         inputs = [_read(spark, operator, places, topic=topic) for topic in operator.reads]
-        return _check_frame(operator, operator.function(*inputs))
-    frame = _check_frame(operator, operator.function(_read(spark, operator, places)))
+        return _check_frame(operator, call_frame(operator, *inputs))
+    frame = _check_frame(operator, call_frame(operator, _read(spark, operator, places)))
     if EVENT in frame.columns:
         return frame
     try:
