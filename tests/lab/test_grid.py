@@ -112,7 +112,7 @@ def test_names_fit_into_file_names() -> None:
         ({"gird": {}}, "gird", "unknown field", "did you mean 'grid'?"),
         ({"grid": {"polices": ["ds2"]}}, "grid.polices", "unknown", "did you mean 'policy'?"),
         ({"base": {"seed": 3}}, "base.seed", "unknown", "seeds = ... belongs into [grid]"),
-        ({"base": {"minutes": "90"}}, "base.minutes", "whole number of at least 1, got '90'", ""),
+        ({"base": {"minutes": "90"}}, "base.minutes", "must be a number above 0, got '90'", ""),
         ({"base": []}, "base", "must be a table, got []", ""),
         ({"name": "//"}, "name", "must be a text", ""),
         ({"grid": {"policy": []}}, "grid.policy", "at least one value", ""),

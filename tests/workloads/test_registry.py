@@ -129,5 +129,12 @@ def test_mistakes_are_answered_with_field_value_and_a_way_out(
 
 @pytest.mark.parametrize("minutes", [0, -3, 10_000_000])
 def test_impossible_lengths_are_refused(minutes: int) -> None:
-    with pytest.raises(InputError, match="minutes: must be from 1 to 100000"):
+    with pytest.raises(InputError, match="minutes: must be from 1/60"):
         make_workload("cosine", minutes)
+
+
+def test_a_part_of_a_minute_is_its_first_seconds() -> None:
+    whole, part = make_workload("cosine", 3), make_workload("cosine", 2.5)
+    assert part.duration_s == 150
+    assert part.total_records == whole.count(0, 150)
+    assert make_workload("constant(rate=10)", 0.5).total_records == 300

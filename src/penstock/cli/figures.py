@@ -138,4 +138,4 @@ def _hindsight(bound: Mapping[str, Any]) -> str:
     least = f"{pretty(bound['replica_hours'])} replica-hours"
     if not bound["feasible"]:
         return f"nothing meets the objective here; the least late course takes {least}"
-    return f"{least} would have done; the run took {bound['ratio']:.3g} times that"
+    return f"{least} would have done; the run took {bound['ratio']:.3g} times"

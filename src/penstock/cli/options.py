@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import argparse
 from collections.abc import Sequence
 
 from penstock.errors import InputError
@@ -21,3 +22,16 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
             raise InputError(option, f"gives {name!r} twice")
         given[name] = value.strip()
     return given
+
+
+def read_minutes(text: str) -> float:
+    """Read minutes, or a part of one; whole ones stay whole numbers.
+
+    >>> read_minutes("140"), read_minutes("0.5")
+    (140, 0.5)
+    """
+    try:
+        number = float(text)
+        return int(number) if number == int(number) else number
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"must be a number of minutes, got {text!r}") from None

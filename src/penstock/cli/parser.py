@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from penstock.cli.text_layout import HelpFormatter
 from penstock.errors import nearest
 
 #: Longer values are cut in messages.
@@ -12,6 +13,9 @@ MAX_MESSAGE = 400
 
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, and what was probably meant."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "formatter_class": HelpFormatter})
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -47,12 +51,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def shorten(text: str, limit: int = MAX_MESSAGE) -> str:
-    """Cut what nobody would read to its end.
+    """Leave out the middle of what nobody would read to its end.
 
-    >>> shorten("x" * 50, 20)
-    'xxxxxxxxxxxxx [+ 37]'
+    >>> shorten("0123456789" * 5, 20)
+    '01234567 ... 3456789'
     """
     if len(text) <= limit:
         return text
-    kept = limit - 7
-    return f"{text[:kept]} [+ {len(text) - kept}]"
+    kept = (limit - 5) // 2
+    return f"{text[: limit - 5 - kept]} ... {text[-kept:]}"

@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from penstock.cli.text_layout import hang
 from penstock.control.registry import find_policy, policies
 from penstock.core.frozen import thaw
 from penstock.core.guards import Guards
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _text(policy: Policy) -> str:
-    lines = [f"{policy.name:<14} {policy.summary}", f"{'':14} {policy.paper}"]
+    lines = [hang(policy.name, policy.summary, 15), hang("", policy.paper, 15)]
     return "\n".join(lines + _params_lines(policy.params))
 
 
@@ -62,7 +63,7 @@ def _param_line(described: Described) -> str:
     notes = "; ".join(part for part in (spec.unit, spec.bounds) if part)
     default = _default(described)
     value = f"{described.name}={default}" if default is not None else described.name
-    return f"  {value:<30} {spec.doc}{f' ({notes})' if notes else ''}"
+    return hang(f"  {value}", f"{spec.doc}{f' ({notes})' if notes else ''}", 33)
 
 
 def _default(described: Described) -> Any:

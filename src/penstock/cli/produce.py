@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from penstock.cli.options import read_minutes
 from penstock.cli.progress import Bar
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.tables import Table, as_text
@@ -41,7 +42,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="FILE.py:function",
         help="makes the rows (id long, value double, key long)",
     )
-    add("--minutes", type=int, metavar="N", help="length (the workload's own, mostly 140)")
+    add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
     add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
     add("--speed-up", type=float, default=1.0, metavar="X", help="the same rates in less time (1)")
     add("--rate-scale", type=float, default=1.0, metavar="Y", help="every rate times Y (1)")

@@ -33,7 +33,7 @@ class ProduceSpec:
     workload: str
     to: str
     rows: str | None
-    minutes: int | None
+    minutes: float | None
     seed: int
     speed_up: float
     rate_scale: float

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.options import parse_pairs
+from penstock.cli.options import parse_pairs, read_minutes
 from penstock.cli.simulate import read_initial
 from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
@@ -83,7 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--workload", metavar="NAME", help="see penstock workload")
     add(
         "--minutes",
-        type=int,
+        type=read_minutes,
         metavar="N",
         help="length of the workload, or of the run (what takes 2 minutes)",
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.cli.charts import minutes
 from penstock.cli.figures import report
-from penstock.cli.options import parse_pairs
+from penstock.cli.options import parse_pairs, read_minutes
 from penstock.cli.timeline import Timeline
 from penstock.control.loop import Tick
 from penstock.control.rundir import begin_run, default_place, finish_run
@@ -66,7 +66,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
     add("--policy", default=spec.policy, metavar="NAME", help="see penstock policies (ds2)")
     add("--engine", default=spec.engine, metavar="NAME", help="profile, or a .toml (flink)")
-    add("--minutes", type=int, metavar="N", help="length (the workload's own, mostly 140)")
+    add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
     add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
 
 

@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from penstock.cli.charts import chart_width, sparkline
-from penstock.cli.options import parse_pairs
+from penstock.cli.options import parse_pairs, read_minutes
+from penstock.cli.text_layout import hang
 from penstock.core.numbers import pretty
 from penstock.core.params import Described
 from penstock.workloads.pattern import SEED, Pattern
@@ -43,7 +44,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "name", nargs="?", metavar="NAME", help="a workload, or several joined by +, * and then"
     )
     parser.add_argument(
-        "--minutes", type=int, metavar="N", help="length (140, as published; convergence 90)"
+        "--minutes",
+        type=read_minutes,
+        metavar="N",
+        help="length (140, as published; convergence 90)",
     )
     parser.add_argument(
         "--seed", type=int, default=SEED, metavar="S", help="seed of its draws (%(default)s)"
@@ -133,7 +137,7 @@ def _list(patterns: Sequence[Pattern]) -> str:
 
 
 def _describe(pattern: Pattern) -> str:
-    head = [f"{pattern.name:<18} {pattern.summary}", f"{'':18} {pattern.source}"]
+    head = [hang(pattern.name, pattern.summary, 19), hang("", pattern.source, 19)]
     own = [_param_line(item) for item in pattern.params.describe()]
     spikes = [
         _param_line(replace(item, default=getattr(pattern.spikes, item.name)))
@@ -146,7 +150,7 @@ def _describe(pattern: Pattern) -> str:
 def _param_line(item: Described) -> str:
     notes = "; ".join(part for part in (item.spec.unit, item.spec.bounds) if part)
     value = item.name if item.default in (None, "") else f"{item.name}={_default(item.default)}"
-    return f"  {value:<22} {item.spec.doc}{f' ({notes})' if notes else ''}"
+    return hang(f"  {value}", f"{item.spec.doc}{f' ({notes})' if notes else ''}", 25)
 
 
 def _default(value: Any) -> str:

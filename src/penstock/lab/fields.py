@@ -89,7 +89,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ("speed_up", "rate_scale", "journal_mb", "retry_minutes"),
         ("a number above 0", _is_positive),
     ),
-    "minutes": ("a whole number of at least 1", _is_count),
+    "minutes": ("a number above 0", _is_positive),
     "dry_run": ("true or false", lambda value: isinstance(value, bool)),
     "initial": ("a number of replicas, or a table of them by operator", _is_initial),
 }

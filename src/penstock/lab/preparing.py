@@ -201,8 +201,8 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
         if value is not None and not 0 < value < math.inf:
             raise InputError(name, f"must be above 0 and finite, got {value:g}")
     Limits.of(spec.journal_mb)
-    if spec.minutes is not None and spec.minutes < 1:
-        raise InputError("--minutes", f"must be at least 1, got {spec.minutes}")
+    if spec.minutes is not None and not spec.minutes >= 1 / 60:
+        raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")
 
 
 def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Rules | None:

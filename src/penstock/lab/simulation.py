@@ -33,7 +33,7 @@ class RunSpec:
     workload: str = "cosine"
     policy: str = "ds2"
     engine: str = "flink"
-    minutes: int | None = None
+    minutes: float | None = None
     seed: int = SEED
     params: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)

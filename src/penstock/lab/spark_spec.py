@@ -26,7 +26,7 @@ class SparkSpec:
     speed_up: float = 1.0
     rate_scale: float = 1.0
     #: Length of the workload; None: as much of it as takes two minutes.
-    minutes: int | None = None
+    minutes: float | None = None
     seed: int = SEED
     objective_s: float | None = None
     interval_s: float | None = None

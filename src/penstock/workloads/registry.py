@@ -6,6 +6,7 @@
 600.0
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
@@ -30,7 +31,7 @@ _SPIKE_NAMES = frozenset(item.name for item in Spikes.describe())
 
 def make_workload(
     name: str,
-    minutes: int | None = None,
+    minutes: float | None = None,
     seed: int = SEED,
     given: Mapping[str, Any] | None = None,
 ) -> Workload:
@@ -39,15 +40,18 @@ def make_workload(
     `given` holds parameters of a single name; in an expression they stand in parentheses
     behind each name, as may `seed=S`. Without it every part draws from the same seed:
     `a` is the same load alone and within `a + b`. Parts of `a then b` that do not say
-    how long they last share the time that is left.
+    how long they last share the time that is left. Of a part of a minute the load is the first
+    seconds of that minute.
     """
     tree = parse(name)
     if given:
         tree = _with_given(tree, given)
     length = natural_minutes(tree) if minutes is None else minutes
-    if not 1 <= length <= MAX_MINUTES:
-        raise InputError("minutes", f"must be from 1 to {MAX_MINUTES}, got {length}")
-    return _build(tree, length, seed)
+    if not 1 / 60 <= length <= MAX_MINUTES:
+        problem = f"must be from 1/60 (a second) to {MAX_MINUTES}, got {length}"
+        raise InputError("minutes", problem)
+    load = _build(tree, math.ceil(length), seed)
+    return load if length == int(length) else load.between(0, round(length * 60))
 
 
 def find_pattern(name: str) -> Pattern:

@@ -55,7 +55,7 @@ SERVICE_S = 0.65 / REPLICA_RATE
 
 def made(started: Started) -> Paced:
     load = Workload.of_steps([OFFERED_RATE] * 10, step_s=60.0)
-    return Paced(started.engine(two_operators(), load), PACE)
+    return Paced(started.engine(two_operators(), load), PACE, work_rate=1 / SERVICE_S)
 
 
 @pytest.fixture(scope="module")
