@@ -60,7 +60,8 @@ def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Cap
         "why not at the other ticks:\n"
         "  source  mapper  sink\n"
         "      40      40    40  a cool-down, or the end: the policy was not asked\n"
-        "       2       2     4  bottleneck-elsewhere: another operator is what holds back\n"
+        "       2       2     4  bottleneck-elsewhere: another operator is what holds\n"
+        "                        back\n"
     ) in tell(capsys, run)
 
 

@@ -9,7 +9,7 @@ from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 #: Columns that a story may take, so that it reads well in a terminal and in a mail.
-WIDTH = 100
+WIDTH = 80
 
 LABEL = {
     "input_rate": "takes {} records/s",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from penstock.cli.charts import clock, table
+from penstock.cli.text_layout import hang
 from penstock.control.loop import Tick
 from penstock.core.decision import Target
 from penstock.core.executors import Why
@@ -208,7 +209,7 @@ def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
     yield "why not at the other ticks:"
     rows = [[f"{n:,}" for n in (counts[name][reason] for name in operators)] for reason in reasons]
     for line, text in zip(table([operators, *rows], left=0), ["", *reasons], strict=True):
-        yield f"  {line}  {text}".rstrip()
+        yield hang(f"  {line} ", text, len(line) + 4)
 
 
 def _reasons(ticks: Sequence[Tick], operator: str) -> Iterator[str]:
