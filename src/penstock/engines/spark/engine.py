@@ -29,11 +29,10 @@ from penstock.engines.spark.rescaling import Rescaler
 from penstock.engines.spark.starting import (
     SAY_EVERY_S,
     Starter,
-    is_between_batches,
     waiting_text,
 )
 from penstock.engines.spark.steady_log import SteadyLog
-from penstock.engines.spark.supervision import Supervisor, stop_queries
+from penstock.engines.spark.supervision import Supervisor
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.steady_clock import SteadyClock
@@ -156,7 +155,7 @@ class SparkEngine:
         for name in self.pipeline.operators:
             self._give(name, hold=True)
         self._starter.close()
-        stop_queries(self._starter.queries, patience_s, self._say)
+        self._supervisor.stop_queries(patience_s, self._say)
         self._look()
 
     def wake(self) -> None:
@@ -285,7 +284,7 @@ class SparkEngine:
         """Whether nothing waits for an operator that lives, or is on its way into a topic."""
         before = self._waiting()
         # what has a record counts as taken, though its rows may not be published yet
-        is_quiet = all(map(is_between_batches, self._starter.queries.values()))
+        is_quiet = all(map(self._supervisor.is_quiet, self._starter.queries))
         return is_quiet and before == self._waiting() and all(not rows for _, rows in before)
 
     def _waiting(self) -> list[tuple[int, int]]:

@@ -98,6 +98,25 @@ class Supervisor:
             return ((mark.topic, mark.first, mark.end),)
         return self._rows(name, batch)
 
+    def is_quiet(self, name: str) -> bool:
+        """Whether no batch of an operator runs now."""
+        query = self._starter.queries[name]
+        if self._operators[name].kind == "ingest":
+            return not is_working(query)  # its source is looked at all the time
+        return is_between_batches(query)
+
+    def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
+        """Let running batches end, then stop all queries; say what is waited for."""
+        began, said = time.monotonic(), -inf
+        for name, query in self._starter.queries.items():
+            while not self.is_quiet(name) and time.monotonic() - began < patience_s:
+                waited_s = time.monotonic() - began
+                if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
+                    said = waited_s
+                    say(ending_text(name, waited_s))
+                time.sleep(0.05)
+            query.stop()
+
 
 def is_working(query: StreamingQuery) -> bool:
     """Whether a batch with rows runs now."""
@@ -105,21 +124,6 @@ def is_working(query: StreamingQuery) -> bool:
         return False
     status = query.status
     return bool(status["isTriggerActive"] and status["isDataAvailable"])
-
-
-def stop_queries(
-    queries: Mapping[str, StreamingQuery], patience_s: float, say: Callable[[str], None]
-) -> None:
-    """Let running batches end, then stop all queries; say what is waited for."""
-    began, said = time.monotonic(), -inf
-    for name, query in queries.items():
-        while not is_between_batches(query) and time.monotonic() - began < patience_s:
-            waited_s = time.monotonic() - began
-            if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
-                said = waited_s
-                say(ending_text(name, waited_s))
-            time.sleep(0.05)
-        query.stop()
 
 
 def ending_text(name: str, seconds: float) -> str:
