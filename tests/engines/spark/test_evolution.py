@@ -68,13 +68,13 @@ def shop(*, is_new: bool) -> Pipeline:
         return {**columns, "price": pc.multiply(batch["price"], 100)}
 
     def sum_up(batch: pa.RecordBatch, state: Any) -> dict[str, Any]:
-        sums = pa.table([batch["shop"], batch["price"]], ["shop", "price"])
-        sums = sums.group_by("shop", use_threads=False).aggregate([("price", "sum")])
+        groups = pa.Table.from_batches([batch]).group_by("shop", use_threads=False)
+        sums = groups.aggregate([("price", "sum"), ("_event", "max")])
         keys = sums.select(["shop"]).combine_chunks().to_batches()[0]
         known = pc.fill_null(state.get(keys)["total"], 0)
         rows = {"shop": keys["shop"], "total": pc.add(known, sums["price_sum"].combine_chunks())}
         state.put(rows)
-        return rows
+        return {**rows, "_event": sums["_event_max"].combine_chunks()}
 
     def last(df: DataFrame) -> DataFrame:
         return df.groupBy("shop").transformWithState(Sum(), "shop string, n long", "Update", "None")
