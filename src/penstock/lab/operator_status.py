@@ -1,6 +1,5 @@
 """How one operator of a run is, from the files in the run directory alone."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from penstock.engines.spark.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.places import Places, read_json
 from penstock.engines.spark.records import BatchLog, BatchRecord
-from penstock.errors import DamagedError, TruncatedError
+from penstock.errors import InputError, TruncatedError
 from penstock.lab.journal_tail import JournalTail
 from penstock.pipelines.declared import errors_topic
 from penstock.topics.topic import Topic
@@ -72,7 +71,7 @@ def _last_record(places: Places, name: str) -> BatchRecord | None:
 
 def _requested(places: Places, name: str, tail: JournalTail) -> int | None:
     order = read_json(places.order(name))
-    replicas = order["replicas"] if order else tail.tick.get("requested", {}).get(name)
+    replicas = order.get("replicas") if order else tail.tick.get("requested", {}).get(name)
     return None if replicas is None else int(replicas)
 
 
@@ -147,10 +146,9 @@ def _dead_letters(places: Places, name: str, declared: Mapping[str, Any]) -> int
 def read_declared(run: Path) -> Mapping[str, Any]:
     """Return the pipeline as the run keeps it."""
     path = run / "pipeline.json"
-    try:
-        declared: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    declared: Mapping[str, Any] | None = read_json(path)
+    if declared is None:
         return {"name": run.name, "operators": {}}
-    except ValueError:
-        raise DamagedError(run.name, path.name, "is not JSON") from None
+    if not isinstance(declared.get("operators"), Mapping):
+        raise InputError(str(path), "does not describe a pipeline", "restore it from a backup")
     return declared

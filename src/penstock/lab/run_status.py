@@ -1,6 +1,5 @@
 """How a run is, live or dead: from its directory alone, so that anybody may ask at any time."""
 
-import json
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.control.rundir import ASKED, LOCK, RESULT
-from penstock.engines.spark.places import Places
+from penstock.engines.spark.places import Places, read_json
 from penstock.errors import InputError
 from penstock.lab.journal_tail import JournalTail, read_tail
 from penstock.lab.operator_status import OperatorStatus, read_declared, read_operator
@@ -85,7 +84,7 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
     age_s = None if tail.written_at is None else now - tail.written_at
     return RunStatus(
         directory=run,
-        pipeline=declared["name"],
+        pipeline=declared.get("name", run.name),
         state=state,
         pid=holder.pid if holder else None,
         problems=tuple(_problems(state, operators, tail, age_s, now)),
@@ -105,7 +104,7 @@ def _state(holder: Holder | None, tail: JournalTail, result: Mapping[str, Any] |
         if not holder.is_alive:
             return "ending"
         return "running" if tail.tick else "starting"
-    return str(result["ended"]) if result is not None else "killed"
+    return str(result.get("ended", "finished")) if result is not None else "killed"
 
 
 def _problems(
@@ -164,8 +163,9 @@ def _bytes(path: str) -> int:
 
 
 def _read_result(run: Path) -> Mapping[str, Any] | None:
+    """Return the figures; a run whose result is damaged did not finish, as far as is known."""
     try:
-        result: Mapping[str, Any] = json.loads((run / RESULT).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        result: Mapping[str, Any] | None = read_json(run / RESULT)
+    except InputError:
         return None
     return result
