@@ -23,6 +23,7 @@ from penstock.engines.spark.native_lateness import NativeLateness
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.queries import make_query, make_topics
+from penstock.engines.spark.reconciliation import reconcile
 from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.recovery import recover
 from penstock.engines.spark.rescaling import Rescaler
@@ -78,6 +79,8 @@ class SparkEngine:
             places, pipeline.operators, self._followed, self._starter, pace.batch_s
         )
         self._rescaler = Rescaler(spark, places, self._starter)
+        #: What a start has repaired in Spark's checkpoints, in words.
+        self.repairs: list[str] = []
         self._events: list[Event] = []
         #: Seconds that the run had lasted before this start.
         self._before_s = begin_s
@@ -96,6 +99,9 @@ class SparkEngine:
 
         The run begins when they are there and what else starts beside them is ready, too.
         """
+        self.repairs = reconcile(self.pipeline, self.places)
+        for text in self.repairs:
+            self._say(text)
         make_topics(self.pipeline, self.places)
         for name in self._in_order():
             operator = self.pipeline.operators[name]

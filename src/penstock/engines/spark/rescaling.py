@@ -18,7 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.port import Event
-from penstock.engines.spark.checkpoints import PlannedBatch, last_batch
+from penstock.engines.spark.checkpoints import (
+    OFFSETS,
+    PlannedBatch,
+    last_batch,
+    read_log,
+    sync_batch,
+)
 from penstock.engines.spark.costs import Cost, expected_s
 from penstock.engines.spark.orders import Order, give
 from penstock.engines.spark.places import Places, read_json, write_json
@@ -206,7 +212,9 @@ class Rescaler:
             planned_at=last.planned_at,
             committed_at=last.planned_at,
             tasks=(),
+            offset_log=read_log(self._places.checkpoint(name), OFFSETS, last.number),
         )
+        sync_batch(self._places.checkpoint(name), last.number)
         log = BatchLog(self._places.batches(name))
         log.put(with_totals(record, log.get(last.number - 1), "native"))
         memory.target = None

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.engines.spark import failures, framing, fused, native, slices, versions
+from penstock.engines.spark import checkpoints, failures, framing, fused, native, slices, versions
 from penstock.engines.spark.call_marker import clear_marks
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
@@ -100,6 +100,8 @@ class TopicSink(DataSourceStreamArrowWriter):
         log = BatchLog(places.batches(self._operator))
         mine = _record(places, cargo, told, batchId)
         mine = with_totals(mine, log.get(batchId - 1), cargo.operator.kind)
+        if cargo.operator.kind in ("ingest", "native"):  # of the others a record tells all
+            checkpoints.sync_batch(places.checkpoint(self._operator), batchId)
         record = log.put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
             _remove(places, messages, {s.file for each in record.outputs.values() for s in each})
@@ -169,6 +171,7 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         progress=plan.progress,
         event_times=plan.event_times,
         open_inputs=plan.open_inputs,
+        offset_log=checkpoints.read_log(places.checkpoint(name), checkpoints.OFFSETS, batch),
     )
 
 

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock.engines.spark.admission import Speed, Waiting, dropped
+from penstock.engines.spark.checkpoints import COMMITS, OFFSETS, sync_newest
 from penstock.engines.spark.dealing import (
     Stretch,
     cuts,
@@ -312,6 +313,8 @@ class _Mind:
             event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
             open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
         )
+        if duty.kind == "egress":  # what is written elsewhere must belong to a batch that lasts
+            sync_newest(self.places.checkpoint(duty.name), OFFSETS)
         if duty.kind != "native":  # whose tasks at the sink are others than those of the source
             save_plan(self.places.plan(duty.name), plan)
         self.planned = (start, end, plan)
@@ -355,6 +358,9 @@ class _Mind:
         return tuple(found)
 
     def done(self, end: Offset) -> None:
+        if self.duty.kind in ("egress", "native"):
+            # before rows may be removed that a batch needs that is run again
+            sync_newest(self.places.checkpoint(self.duty.name), COMMITS)
         for name, offset in end["at"].items():
             save_position(self.places.topic(name), self.duty.name, offset)
 

@@ -16,6 +16,7 @@ from penstock.engines.spark.records import BatchLog
 from penstock.engines.spark.retries import Rows, rows_of
 from penstock.engines.spark.slow_batches import BatchTimer
 from penstock.engines.spark.starting import Starter, is_between_batches
+from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 
 #: Seconds between two lines about what is waited for.
@@ -70,7 +71,7 @@ class Supervisor:
                 plan = native.plan_of(self._places, name, batch)
             else:
                 plan = load_plan(self._places.plan(name))
-        except (OSError, EOFError, AssertionError):  # it has not planned any batch yet
+        except (OSError, InputError, AssertionError):  # it has not planned any batch yet
             return ()
         return rows_of(dict(plan.start), dict(plan.end))
 
