@@ -29,6 +29,7 @@ from penstock.engines.spark.checkpoints import (
 )
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.plans import BatchPlan, save_plan
 from penstock.engines.spark.reconciliation import reconcile
 from penstock.engines.spark.records import BatchLog
 from penstock.errors import InputError
@@ -167,6 +168,7 @@ def test_what_spark_has_lost_is_rebuilt_and_no_row_is_lost(
     refused(pipeline, places, "files", lambda at: shutil.rmtree(at), "its source had written")
     refused(pipeline, places, "window", lambda at: shutil.rmtree(at), "own state of version")
     refused(pipeline, places, "out", lambda at: shutil.rmtree(at), "300 were written")
+    refused(pipeline, places, "out", lambda _: lose(places, "out", "missing"), "300 were written")
     assert reconcile(pipeline, places) == []
 
 
@@ -337,6 +339,11 @@ def _egress(run: Places) -> None:
     save_position(run.topic("b"), "out", 7)
 
 
+def _egress_plan(run: Places) -> None:
+    plan = BatchPlan(start={"b": 0}, end={"b": 9}, planned_at=0.0, tasks=())
+    save_plan(run.plan("out"), plan)
+
+
 def _egress_offsets(run: Places) -> None:
     write_log(run.checkpoint("out"), COMMITS, 0, commit_text(0))
 
@@ -349,6 +356,7 @@ def _egress_offsets(run: Places) -> None:
         (_old_record, "does not have batch 4"),
         (_everything, "topic b has rows of its batch 4, but there is no record"),
         (_egress, "Spark knows rows of topic b up to 0, but 7 were written"),
+        (_egress_plan, "Spark knows rows of topic b up to 0, but 9 were written"),
         (_egress_offsets, "batch 0 is committed, but its offsets are missing"),
     ],
 )

@@ -6,7 +6,7 @@ and rows would be lost. A record holds what Spark's log of offsets said, so the 
 again from it, and Spark goes on behind the last record. What cannot be proven is refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 from penstock.engines.spark import checkpoints
 from penstock.engines.spark.checkpoints import COMMITS, METADATA, OFFSETS, STATE
 from penstock.engines.spark.places import Places, read_json
+from penstock.engines.spark.plans import load_plan
 from penstock.engines.spark.records import BatchLog, BatchRecord, source_offsets
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
@@ -80,6 +81,14 @@ class _Repair:
         """Whether a change of Spark's own state was cut short; it has a batch without a record."""
         data = read_json(self.places.native(self.operator.name)) or {}
         return data.get("target") is not None
+
+    @cached_property
+    def plan_ends(self) -> Mapping[str, int]:
+        """Where the last batch ends that the source has planned; Spark's log had it before."""
+        try:
+            return dict(load_plan(self.places.plan(self.operator.name)).end)
+        except (FileNotFoundError, InputError):
+            return {}
 
     @cached_property
     def has_metadata(self) -> bool:
@@ -173,7 +182,7 @@ class _Repair:
                 raise self._behind(f"rows {start} to {first} of topic {name} are removed")
 
     def check_egress(self) -> None:
-        """Without records: how far its source was told that Spark had come."""
+        """Without records: how far its source knows that Spark has come."""
         newest = max((number for number, text in self.planned.items() if text), default=-1)
         if max(self.committed, default=-1) > newest:
             problem = f"batch {max(self.committed)} is committed, but its offsets are missing"
@@ -183,7 +192,7 @@ class _Repair:
             directory = self.places.topic(name)
             if not (directory / DESCRIPTION).is_file():
                 continue
-            read = positions(directory).get(self.operator.name, 0)
+            read = max(positions(directory).get(self.operator.name, 0), self.plan_ends.get(name, 0))
             known = ends.get(name, Topic.open(directory).first)
             if read > known:
                 problem = f"Spark knows rows of topic {name} up to {known}, but {read} were written"
