@@ -48,3 +48,14 @@ def test_operators_that_came_and_went_are_drawn(tmp_path: Path) -> None:
     text = (tmp_path / "run.svg").read_text()
     for word in ("parse", "dropped", "enrich"):
         assert word in text
+
+
+def test_what_was_never_measured_has_no_panel(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    with JournalWriter(path, {"objective_s": 5.0}) as journal:
+        for at in (15.0, 30.0):
+            journal.write(tick_with(at, "parse"))
+    draw_run(read_journal(path), tmp_path / "run.svg", "a run that let nothing through")
+    text = (tmp_path / "run.svg").read_text()
+    assert "records that wait" in text
+    assert "latency" not in text

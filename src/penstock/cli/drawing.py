@@ -11,9 +11,13 @@ from penstock.reports.pictures import Line, Panel, over_time
 
 
 def draw_run(journal: Journal, target: Path, title: str) -> None:
-    """Draw a journal into a file; what was not measured leaves a gap."""
-    ticks = journal.ticks
-    over_time(_panels(ticks, journal.run.get("objective_s")), target, title)
+    """Draw a journal into a file; what was not measured leaves a gap, or no panel at all."""
+    panels = _panels(journal.ticks, journal.run.get("objective_s"))
+    over_time([panel for panel in panels if _has_values(panel)], target, title)
+
+
+def _has_values(panel: Panel) -> bool:
+    return any(math.isfinite(value) for line in panel.lines for value in line.values)
 
 
 def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:

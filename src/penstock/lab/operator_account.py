@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.records import BatchLog, BatchRecord
-from penstock.engines.spark.totals import SINCE, WRITTEN
+from penstock.engines.spark.totals import AHEAD, SINCE, WRITTEN
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.topic import Topic
@@ -51,12 +51,15 @@ def _account(places: Places, operator: Operator, record: BatchRecord) -> Operato
     totals: Mapping[str, Any] = record.totals
     names = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
     ends = {topic: Topic.open(places.topic(topic)).end for topic in record.end}
-    published = _not_published(places, operator, totals)
+    waiting = sum(max(0, end - record.end[topic]) for topic, end in ends.items())
+    missing = _not_published(places, operator, totals)
+    if not waiting:
+        missing -= totals.get(AHEAD, 0)
     return OperatorAccount(
         **{name: totals.get(name, 0) for name in names},
-        waiting=sum(max(0, end - record.end[topic]) for topic, end in ends.items()),
-        lost=totals.get("skipped", 0) + max(0, published),
-        doubled=totals.get("repeated", 0) + max(0, -published),
+        waiting=waiting,
+        lost=totals.get("skipped", 0) + max(0, missing),
+        doubled=totals.get("repeated", 0) + max(0, -missing),
     )
 
 

@@ -86,8 +86,11 @@ class Prepared:
 
     @property
     def most_replicas(self) -> int:
-        """Replicas of all operators together at most."""
-        return sum(op.options.max_replicas for op in self.pipeline.operators.values())
+        """Replicas of all operators together at most; an ingest or egress keeps what it has."""
+        operators = self.pipeline.operators.values()
+        return sum(
+            op.options.max_replicas if op.scales else op.options.replicas for op in operators
+        )
 
     def header(self) -> dict[str, Any]:
         """What the journal says first: what was asked, and what every default came to."""

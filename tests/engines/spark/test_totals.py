@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engines.spark.records import BatchRecord, TaskRecord, read_record, write_record
-from penstock.engines.spark.totals import SINCE, with_totals
+from penstock.engines.spark.totals import AHEAD, SINCE, with_totals
 
 
 def record(batch: int, start: int, end: int, rows_in: int | None = None) -> BatchRecord:
@@ -61,6 +61,13 @@ def test_what_no_batch_took_is_lost_for_ever(
 ) -> None:
     last = chain(record(0, 0, 10), second, record(2, 20, 30))
     assert (last.totals["skipped"], last.totals["repeated"]) == (skipped, repeated)
+
+
+def test_rounded_parts_of_slices_are_no_loss() -> None:
+    halves = chain(record(0, 0, 10, rows_in=12), record(1, 10, 20, rows_in=9), kind="sliced")
+    assert (halves.totals["skipped"], halves.totals["repeated"], halves.totals[AHEAD]) == (0, 0, 1)
+    whole = chain(record(0, 0, 10, rows_in=12), record(1, 10, 20, rows_in=8), kind="sliced")
+    assert whole.totals[AHEAD] == 0
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,17 @@ SINCE = "since"
 WRITTEN = "written:"
 _COUNTED = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
 _WRONG = ("skipped", "repeated")
+#: Rows that a sliced operator has taken beyond its offsets: a batch that ends inside a record
+#: batch takes a part of each slice, which is rounded. At the end of a topic it is 0.
+AHEAD = "ahead"
 
 
 def with_totals(record: BatchRecord, before: BatchRecord | None, kind: str) -> BatchRecord:
     """Return a record with the totals up to its batch; `before` is the record of the last one."""
     known: Mapping[str, int] = before.totals if before is not None else {}
     since = known.get(SINCE, record.batch)
-    old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG)}
-    new = {**_counts(record, kind), **_gaps(record, before)}
+    old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG, AHEAD)}
+    new = {**_counts(record, kind), **_gaps(record, before, kind)}
     written = {
         f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
         for topic, segments in record.outputs.items()
@@ -51,7 +54,7 @@ def _counts(record: BatchRecord, kind: str) -> dict[str, int]:
     }
 
 
-def _gaps(record: BatchRecord, before: BatchRecord | None) -> dict[str, int]:
+def _gaps(record: BatchRecord, before: BatchRecord | None, kind: str) -> dict[str, int]:
     """Rows that were passed over, and rows that were taken again."""
     ends = before.end if before is not None else {}
     steps = [record.start[topic] - end for topic, end in ends.items() if topic in record.start]
@@ -59,7 +62,9 @@ def _gaps(record: BatchRecord, before: BatchRecord | None) -> dict[str, int]:
     counted = record.rows_in + sum(record.dropped.values())
     # an ingest reads no topic, and a record without tasks only deals state anew
     surplus = counted - planned if record.end and record.tasks else 0
+    ahead, surplus = (surplus, 0) if kind == "sliced" else (0, surplus)
     return {
+        AHEAD: ahead,
         "skipped": sum(max(0, step) for step in steps) + max(0, -surplus),
         "repeated": sum(max(0, -step) for step in steps) + max(0, surplus),
     }
