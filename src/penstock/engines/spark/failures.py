@@ -1,9 +1,12 @@
 """Why an operator stopped: the rows it was working on and the user's own traceback."""
 
 import re
+import sys
+import traceback
 from dataclasses import asdict, dataclass, replace
 
 from penstock.engines.spark.places import Places, read_json, write_json
+from penstock.errors import InputError
 
 #: A frame of a traceback.
 _FRAME = re.compile(r'^\s*File "(.*)", line (\d+)', re.MULTILINE)
@@ -51,6 +54,15 @@ def signature(trace: str) -> tuple[str, str]:
     frames = _FRAME.findall(trace)
     last = trace.strip().rpartition("\n")[2]
     return ":".join(frames[-1]) if frames else "", last.partition(":")[0]
+
+
+def trace_of_exception() -> str:
+    """Return the traceback of the exception that is being handled.
+
+    An `InputError` says itself where in the user's code the mistake is; our own frames do not.
+    """
+    error = sys.exc_info()[1]
+    return str(error) if isinstance(error, InputError) else traceback.format_exc().rstrip()
 
 
 def tell(places: Places, operator: str, failure: Failure) -> None:

@@ -5,13 +5,12 @@ Runs inside the sink's process; no data row passes the JVM.
 
 import json
 import time
-import traceback
 from collections.abc import Iterator
 
 import pyarrow as pa
 
 from penstock.engines.spark.call_marker import CallMarker
-from penstock.engines.spark.failures import Failure, tell
+from penstock.engines.spark.failures import Failure, tell, trace_of_exception
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import Part, TaskInput
@@ -151,9 +150,7 @@ def _chunks(task: TaskInput, size: int) -> Iterator[tuple[Part, int, pa.RecordBa
 
 def _failure(part: Part, passed: int, rows: int) -> Failure:
     first = part.offset + passed
-    return Failure(
-        topic=part.topic, first=first, end=first + rows, trace=traceback.format_exc().rstrip()
-    )
+    return Failure(topic=part.topic, first=first, end=first + rows, trace=trace_of_exception())
 
 
 def _letter(

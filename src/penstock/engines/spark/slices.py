@@ -5,7 +5,6 @@ batch has its record, so an attempt that fails leaves nothing behind that could 
 """
 
 import time
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.engines.spark.call_marker import CallMarker
-from penstock.engines.spark.failures import Failure, tell
+from penstock.engines.spark.failures import Failure, tell, trace_of_exception
 from penstock.engines.spark.outputs import Outputs
 from penstock.engines.spark.places import Places
 from penstock.engines.spark.plans import Part, Share, TaskInput
@@ -206,7 +205,7 @@ def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _failure(parts: Sequence[Part]) -> Failure:
     topic, first, end = _rows(parts)
-    return Failure(topic=topic, first=first, end=end, trace=traceback.format_exc().rstrip())
+    return Failure(topic=topic, first=first, end=end, trace=trace_of_exception())
 
 
 def _rows(parts: Sequence[Part]) -> tuple[str, int, int]:
