@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import op, snap
 
-from penstock.cli.live import Live, dots, plain_line, told
+from penstock.cli.live import Live, decision_lines, dots, event_lines, plain_line
 from penstock.cli.screen import STOPPING, Screen
 from penstock.control.loop import Tick
 from penstock.core.decision import Decision, Target
@@ -89,7 +89,7 @@ def test_why_executors_come_and_go_is_told() -> None:
     ]
     events = tuple(Event(at=40.0, kind="executors", numbers=each) for each in numbers)
     status = Status(at=42.0, requested={}, running={}, events=events)
-    asked, there, lost = told(Tick(at=42.0, status=status))
+    asked, there, lost = event_lines(Tick(at=42.0, status=status))
     assert "executors 1 -> 3" in asked
     assert "more-replicas: the replicas need more room" in asked
     assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after they were asked for"
@@ -127,9 +127,9 @@ def test_the_last_decisions_stand_below_with_their_reasons() -> None:
 
 def test_what_was_not_done_says_why_but_not_again_and_again() -> None:
     refused = tick(("recognise", 2, 3), applied=False, error="no machine is free")
-    assert "not done: no machine is free" in next(told(refused))
+    assert "not done: no machine is free" in next(decision_lines(refused))
     waiting = tick(("recognise", 2, 3), applied=False, error="recognise 3 is under way")
-    assert list(told(waiting)) == []
+    assert list(decision_lines(waiting)) == []
 
 
 @pytest.mark.parametrize(
@@ -232,3 +232,15 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     live = Live("orders")
     live.look(Sight(second=8.0, duration_s=60.0, queues={"parse": 7869}))
     assert "parse: 7,869 rows wait" in drawn(live)
+
+
+def test_lines_of_a_run_are_in_the_order_of_time(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = {"backlog": 7.0, "unit": "files"}
+    events = tuple(
+        Event(at=at, kind="behind", operator=name, numbers=numbers)
+        for at, name in ((29.0, "late"), (22.0, "early"))
+    )
+    tick = Tick(at=30.0, status=Status(at=30.0, requested={}, running={}, events=events))
+    Screen(Live("run", None), Stop(), plain=True).tick(tick)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["0:22", "0:29", "0:30"]

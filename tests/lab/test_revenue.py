@@ -8,8 +8,6 @@ import os
 import signal
 import sqlite3
 import sys
-import time
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from shutil import copytree
@@ -17,9 +15,9 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.cli.test_run import Command, nothing_left_of, started
+from tests.cli.test_run import nothing_left_of, started
 from tests.engines.spark.processes import marked
-from tests.lab.test_open_pipeline import committed
+from tests.lab.test_open_pipeline import WITHIN_S, committed, until
 
 from penstock.cli.main import main
 from penstock.control.rundir import read_run
@@ -27,7 +25,7 @@ from penstock.topics.topic import Topic
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "revenue"
-ROWS, WITHIN_S = 60, 300.0
+ROWS = 60
 #: The files of each stage; behind the last one a minute is left out, so that all are closed.
 BACKLOG, SECOND, THIRD, FOURTH, LAST = range(24), range(24, 30), range(30, 36), range(36, 42), 61
 MARK = "revenue-test"
@@ -90,14 +88,6 @@ def in_parquet(home: Path) -> list[tuple[Any, ...]]:
 def end_of(run: Path, topic: str) -> int:
     directory = run / "topics" / topic
     return Topic.open(directory).end if (directory / "topic.json").is_file() else 0
-
-
-def until(command: Command, done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not done():
-        assert command.process.poll() is None, command.err
-        assert time.monotonic() < deadline, command.err
-        time.sleep(0.2)
 
 
 def kill(kind: str) -> None:

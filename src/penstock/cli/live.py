@@ -45,7 +45,7 @@ class Live:
 
     def tick(self, tick: Tick) -> None:
         """Take one tick."""
-        self._decisions.extend(told(tick))
+        self._decisions.extend([*event_lines(tick), *decision_lines(tick)])
 
     def lines(self, width: int, height: int) -> list[str]:
         """Draw, as wide and high as there is room; the last line of a terminal stays free."""
@@ -90,15 +90,19 @@ class Live:
         return line if len(line) <= width else "  ".join(parts[:2])
 
 
-def told(tick: Tick) -> Iterator[str]:
-    """What a tick decided and what happened, a line each."""
+def decision_lines(tick: Tick) -> Iterator[str]:
+    """What a tick decided, a line each."""
     targets = tick.decision.targets if tick.decision is not None else {}
     for name, target in targets.items():
         if target.wanted != target.current and _is_news(tick, name):
             change = f"{name} {target.current} -> {target.wanted}"
             done = "" if name in tick.plan else f" (not done: {tick.error})"
             yield f"  {duration(tick.at):>6}  {change:<20}  {because(target)}{done}"
-    for event in tick.status.events:
+
+
+def event_lines(tick: Tick) -> Iterator[str]:
+    """What happened before a tick, a line each, oldest first."""
+    for event in sorted(tick.status.events, key=lambda event: event.at):
         if event.kind in ("behind", "caught-up"):
             yield f"  {duration(event.at):>6}  {of_ingest(event)}"
         elif event.kind == "late" and event.numbers["total"] == event.numbers["records"]:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from penstock.cli.happenings import sentence
-from penstock.cli.live import Live, plain_line, told
+from penstock.cli.live import Live, decision_lines, event_lines, plain_line
 from penstock.cli.progress import duration
 from penstock.control.loop import Tick
 from penstock.engines.port import Event
@@ -52,7 +52,8 @@ class Screen:
         if self.is_redrawn:
             self._draw()
             return
-        lines = [plain_line(tick, self._sight), *told(tick)]
+        # in the order of time: what happened came before the tick
+        lines = [*event_lines(tick), plain_line(tick, self._sight), *decision_lines(tick)]
         print("\n".join(lines), file=self._stream, flush=True)
 
     def report(self, event: Event) -> None:

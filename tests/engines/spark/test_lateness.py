@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from penstock.cli.figures import late_text
 from penstock.cli.happenings import of_late_rows
-from penstock.cli.live import told
+from penstock.cli.live import event_lines
 from penstock.control.loop import Tick
 from penstock.control.scores import Scores
 from penstock.control.ticks import tick_from_json, tick_to_json
@@ -80,7 +80,7 @@ def test_only_the_first_late_rows_are_a_warning() -> None:
     lines = [
         line
         for event in events
-        for line in told(
+        for line in event_lines(
             Tick(at=1.0, status=type(status)(at=1.0, requested={}, running={}, events=(event,)))
         )
     ]
