@@ -78,9 +78,9 @@ def differences(found: Mapping[str, pa.Table], last_batch: int) -> list[Differen
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
         offsets = pa.array(range(len(numbers)), pa.int64())
-        database.register("ids", pa.table({"id": numbers["id"], "place": offsets}))
+        database.register("ids", pa.table({"id": numbers["id"], "offset": offsets}))
         database.execute(
-            f"CREATE VIEW last_batch AS SELECT max(id) AS id FROM ids WHERE place < {last_batch}"
+            f'CREATE VIEW last_batch AS SELECT max(id) AS id FROM ids WHERE "offset" < {last_batch}'
         )
         each = [_difference(database, topic, found[topic]) for topic in EXPECTED]
     return [difference for difference in each if difference.lost or difference.doubled]
