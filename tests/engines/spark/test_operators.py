@@ -22,6 +22,7 @@ from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.keys import replica_of
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.records import BatchLog
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.readers import positions
@@ -90,7 +91,7 @@ def test_chains_splits_filters_and_unions(started: Started, places: Places) -> N
     assert Counter(rows(places, "all")) == Counter(range(3000))
     found = dict(zip(rows(places, "all"), rows(places, "all", "word"), strict=True))
     assert found == expected
-    log = engine._followed["measure"].log
+    log = BatchLog(places.batches("measure"))
     seen = [record for n in range(500) if (record := log.get(n)) is not None]
     assert {record.replicas for record in seen} <= {1, 2, 3, 5}
     _check_keys(places, [record for record in seen if len(record.outputs.get("all", ())) > 1])

@@ -9,6 +9,7 @@ from tests.engines.spark.test_operators import drained, fill, rows
 
 from penstock.engines.port import Plan
 from penstock.engines.spark.places import Places
+from penstock.engines.spark.records import BatchLog
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.counting import counts
 
@@ -39,7 +40,7 @@ def test_words_are_counted_while_replicas_change(started: Started, places: Place
     truth = Counter(word for line in lines for word in line.split())
     last = dict(zip(rows(places, "counted", "word"), rows(places, "counted", "n"), strict=True))
     assert last == truth
-    log = engine._followed["count"].log
+    log = BatchLog(places.batches("count"))
     seen = [record for n in range(500) if (record := log.get(n)) is not None]
     assert len({record.replicas for record in seen}) >= 3
     assert sum(record.rows_in for record in seen) == truth.total()
