@@ -92,6 +92,7 @@ def over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
         dress(axes, panel.title, panel.unit)
         scale(axes, [value for line in panel.lines for value in line.values], panel.log)
         if panel.level is not None:
+            axes.set_ylim(top=max(axes.get_ylim()[1], 1.05 * panel.level))
             level_line(axes, panel.level, panel.level_name)
     minutes = [minute for panel in panels for line in panel.lines for minute in line.minutes]
     column[-1].set_xlim(min(minutes, default=0), max(minutes, default=1))
