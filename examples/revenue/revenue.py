@@ -21,7 +21,7 @@ ORDER = "id long, ts timestamp, customer string, amount double"
 REGIONS = {"ann": "north", "bob": "south", "cid": "north", "dee": "west", "eve": "south"}
 
 
-def build(data: str = "shop", lookup_s: float = 0.002, max_replicas: int = 8) -> Pipeline:
+def build(data: str = "shop", lookup_s: float = 0.01, max_replicas: int = 8) -> Pipeline:
     """Declare it over DATA/in; results go to DATA/revenue (Parquet) and DATA/revenue.db."""
     home = Path(data).resolve()
     shop = Pipeline("revenue", objective_s=10, summary="revenue per customer and minute")
