@@ -50,11 +50,11 @@ bench: setup     ## every benchmark (or ONLY="state nexmark"), side by side -> d
 	@$(BIN)/python scripts/bench.py docs/benchmarks.md $(ONLY)
 
 chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; 20 minutes
-	@$(BIN)/python -m tests.engines.spark.chaos --kills 100 $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.tools.chaos --kills 100 $(if $(SEED),--seed $(SEED))
 	@$(BIN)/pytest -n 0 -m long tests
 
 soak: setup      ## 10 minutes of a pipeline on Spark under load: disk, memory, files must stay flat
-	@$(BIN)/python -m tests.engines.spark.soak --minutes $(or $(MINUTES),10)
+	@$(BIN)/python -m tests.tools.soak --minutes $(or $(MINUTES),10)
 
 reproduce: setup ## run the published experiments, judge every claim; about 10 minutes
 	@$(BIN)/penstock reproduce all --markdown docs/reproduction.md --html runs/reproduction.html

@@ -12,7 +12,7 @@ import random
 import sys
 
 from penstock.control.registry import builtin_policies
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.policy import Policy
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
 from sides.timing import quickest

@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Callable
 
-from penstock.pipelines.nexmark.bids import NUMBERS
-from penstock.pipelines.nexmark.order import AUCTIONS, BIDS, PERSONS
-from penstock.pipelines.nexmark.setting import Setting
-from penstock.pipelines.nexmark.stream import events, rows
+from penstock.nexmark.bids import NUMBERS
+from penstock.nexmark.event_order import AUCTIONS, BIDS, PERSONS
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.stream import events, rows
 from sides.timing import quickest
 
 #: Rows of one call, as a producer asks for them at most.

@@ -32,20 +32,21 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
+from penstock.engines.spark.cluster.session import end_session, start_session
+from penstock.engines.spark.cluster.worker_pool import warm
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.records import BatchLog, BatchRecord
-from penstock.engines.spark.repartition import native_settings, settings
-from penstock.engines.spark.session import end_session, start_session
-from penstock.engines.spark.warming import warm
-from penstock.pipelines.nexmark.bids import NUMBERS
-from penstock.pipelines.nexmark.order import BIDS
-from penstock.pipelines.nexmark.queries import QUERIES
-from penstock.pipelines.nexmark.source import NexmarkSource
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.native_state.repartition import native_settings, settings
+from penstock.engines.spark.run_layout import Places
+from penstock.nexmark.bids import NUMBERS
+from penstock.nexmark.event_order import BIDS
+from penstock.nexmark.queries import QUERIES
+from penstock.nexmark.spark_source import NexmarkSource
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import without_event
-from penstock.topics.topic import Topic
 from sides.filling import SETTING, Feeding, fill, make_topics, ready_rows, whole_events
 from sides.plain import plain_q1, plain_q2, plain_q3, plain_q5, plain_q8, plain_q11
 from spark import gaps

@@ -16,8 +16,8 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.control.rundir import begin_run, finish_run
-from penstock.lab.simulation import RunSpec, prepare
+from penstock.runs.run_directory import begin_run, finish_run
+from penstock.runs.simulation import RunSpec, prepare
 
 MINUTES = 140
 QUERIES = ("q1", "q11")

@@ -27,16 +27,16 @@ from penstock.control.decider import Decider
 from penstock.control.loop import Schedule, run_loop
 from penstock.control.registry import find_policy
 from penstock.core.guards import Guards
+from penstock.demos import images
+from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
+from penstock.engines.spark.cluster.session import end_session, start_session
+from penstock.engines.spark.cluster.worker_pool import warm
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.records import BatchRecord
-from penstock.engines.spark.session import end_session, start_session
-from penstock.engines.spark.warming import warm
+from penstock.engines.spark.run_layout import Places
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.ready import images
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 
 ROWS = 80_000_000
 #: A full topic is worked on for so long, unless it is empty before.

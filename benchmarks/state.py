@@ -30,19 +30,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
+from penstock.engines.spark.cluster.session import end_session, start_session
+from penstock.engines.spark.cluster.worker_pool import warm
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import make_topics
-from penstock.engines.spark.records import BatchRecord
-from penstock.engines.spark.repartition import native_settings, settings
-from penstock.engines.spark.rescaling import STEPS
-from penstock.engines.spark.session import end_session, start_session
-from penstock.engines.spark.warming import warm
+from penstock.engines.spark.native_state.repartition import native_settings, settings
+from penstock.engines.spark.native_state.rescaler import STEPS
+from penstock.engines.spark.queries.builder import make_topics
+from penstock.engines.spark.run_layout import Places
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.stateful.counting import counts
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
+from penstock.pipelines.stateful.keyed_counts import counts
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from spark import gaps
 
 FEW, MANY, MOST = 100_000, 1_000_000, 10_000_000

@@ -28,8 +28,8 @@ settings.load_profile("penstock")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """One Spark session for all tests that need one."""
     # loaded where it is needed: other tests shall not wait for Spark
-    from penstock.engines.spark.session import end_session, start_session  # noqa: PLC0415
-    from penstock.engines.spark.warming import warm  # noqa: PLC0415
+    from penstock.engines.spark.cluster.session import end_session, start_session  # noqa: PLC0415
+    from penstock.engines.spark.cluster.worker_pool import warm  # noqa: PLC0415
 
     home = tmp_path_factory.mktemp("spark")
     session = start_session("tests", 24, home / "spark.log")

@@ -11,7 +11,7 @@ from tests.contracts.policy_checks import CHECKS
 
 from penstock.control.policy_file import load_policy_file
 from penstock.control.registry import builtin_policies
-from penstock.lab.published import PAPERS, load_published
+from penstock.lab.papers.experiments import PAPERS, load_published
 
 pytestmark = pytest.mark.slow
 

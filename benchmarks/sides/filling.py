@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from penstock.engines.spark.places import Places
-from penstock.pipelines.nexmark.order import KINDS
-from penstock.pipelines.nexmark.setting import Setting
-from penstock.pipelines.nexmark.stream import rows
+from penstock.engines.spark.run_layout import Places
+from penstock.nexmark.event_order import KINDS
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.stream import rows
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schema import EVENT, parse_schema
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
 
 #: The events of the queries.
 SETTING = Setting(hot=False)

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 
-from penstock.pipelines.nexmark.queries.q2 import MULTIPLES
-from penstock.pipelines.nexmark.queries.q3 import WAITS_S
+from penstock.nexmark.queries.q2 import MULTIPLES
+from penstock.nexmark.queries.q3 import WAITS_S
 
 #: How late events may be.
 DELAY = "4 seconds"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock import Pipeline
-from penstock.pipelines.stateful.windowing import windows
+from penstock.pipelines.stateful.time_windows import windows
 
 ORDER = "id long, ts timestamp, customer string, amount double"
 REGIONS = {"ann": "north", "bob": "south", "cid": "north", "dee": "west", "eve": "south"}

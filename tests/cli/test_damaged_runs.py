@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.control.rundir import begin_run, finish_run
-from penstock.lab.preparing import prepare
-from penstock.lab.spark_spec import SparkSpec
 from penstock.pipelines.description import describe
+from penstock.runs.run_directory import begin_run, finish_run
+from penstock.runs.spark_preparation import prepare
+from penstock.runs.spark_spec import SparkSpec
 
 FILES = ("result.json", "run.toml", "pipeline.json", "orders/double.json", "native/double.json")
 DAMAGE = (b"", b"[]", b"{", b"null", b"\xff\xfe", b'{"ended": 3}')

@@ -11,9 +11,9 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.errors import PenstockError
-from penstock.lab import kinds
-from penstock.lab.on_spark import OnSpark
-from penstock.lab.spark_spec import SparkSpec
+from penstock.lab.grid import backends as kinds
+from penstock.lab.grid.spark_backend import OnSpark
+from penstock.runs.spark_spec import SparkSpec
 
 Capture = pytest.CaptureFixture[str]
 Run = Callable[[SparkSpec, Path], dict[str, Any]]

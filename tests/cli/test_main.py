@@ -39,7 +39,7 @@ def test_an_option_may_be_shortened_and_a_value_may_look_like_one(
 def test_what_should_never_happen_is_one_line_and_shows_more_on_request(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("penstock.cli.policies.policies", lambda: 1 / 0)
+    monkeypatch.setattr("penstock.cli.commands.policies.policies", lambda: 1 / 0)
     assert main(["policies"]) == 70
     told = capsys.readouterr().err
     assert told.startswith("error: unexpected ZeroDivisionError: division by zero\n")

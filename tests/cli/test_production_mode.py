@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.cli.running import default_directory, prepare_policies
-from penstock.cli.statement import start_statement
+from penstock.cli.spark_runs import default_directory, prepare_policies
 from penstock.errors import InputError
-from penstock.lab.preparing import Prepared, prepare
-from penstock.lab.spark_spec import SparkSpec
+from penstock.reports.run_statement import start_statement
+from penstock.runs.spark_preparation import Prepared, prepare
+from penstock.runs.spark_spec import SparkSpec
 
 OPEN = """
 from penstock import Pipeline

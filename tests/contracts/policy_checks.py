@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from penstock.core.decision import Decision
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.policy import Policy
-from penstock.core.reading import SHARES
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
+from penstock.core.snapshot_json import SHARES
 
 AMOUNTS = ("input_rate", "output_rate", "queue", "service_time_s", "service_scv", "arrival_scv")
 FUZZED = 2000

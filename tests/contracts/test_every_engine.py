@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.contracts.engine_checks import AT_MOST, CHECKS, OFFERED_RATE, REPLICA_RATE, Make, Paced
 
-from penstock.engines.simulator.build import build_engine
+from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.library import load_profile, profiles
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.workloads.workload import Workload

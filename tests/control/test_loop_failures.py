@@ -17,15 +17,15 @@ from tests.control.rig import AT_MOST, OPERATORS, SlowEngine, policy_of, wants
 
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
-from penstock.control.journal import JournalWriter, read_journal
 from penstock.control.limits import ask_within
 from penstock.control.loop import Schedule, Tick, run_loop
-from penstock.control.ticks import tick_to_json
 from penstock.core.decision import Decision, Placement, Target
 from penstock.core.guards import Guards
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Event
 from penstock.errors import InputError, RescaleError
+from penstock.runs.journal import JournalWriter, read_journal
+from penstock.runs.tick_json import tick_to_json
 
 Answer = Callable[[Snapshot], Any]
 FOUR = Schedule(duration_s=60.0, interval_s=15.0)

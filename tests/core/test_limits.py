@@ -10,7 +10,7 @@ from penstock.core.numbers import MAX_COUNT, ceil, floor, ratio
 from penstock.core.params import Params
 from penstock.core.policies.decentralized import POLICY as DECENTRALIZED
 from penstock.core.policy import Policy
-from penstock.core.reading import MAX_REPLICAS, parse_snapshot
+from penstock.core.snapshot_json import MAX_REPLICAS, parse_snapshot
 from penstock.errors import InputError
 
 OPERATOR = {

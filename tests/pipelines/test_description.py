@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from tests.pipelines.making import COLUMNS, orders, same, shop
+from tests.pipelines.factories import COLUMNS, orders, same, shop
 
 from penstock.errors import InputError
 from penstock.pipelines.changes import find_changes

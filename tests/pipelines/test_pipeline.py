@@ -5,11 +5,11 @@ import sys
 
 import pyarrow as pa
 import pytest
-from tests.pipelines.making import COLUMNS, orders, same, shop, source
+from tests.pipelines.factories import COLUMNS, orders, same, shop, source
 
 from penstock.errors import InputError
-from penstock.pipelines.declared import ERRORS_SCHEMA
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.topic_declaration import ERRORS_SCHEMA
 from penstock.topics.schema import parse_schema
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_declared_twice() -> None:
     with pytest.raises(InputError) as wrong:
         pipeline.batches(reads="orders", writes="y")(same)
     assert "same: there is an operator of that name already" in str(wrong.value)
-    assert "making.py:" in wrong.value.where and "rename" in wrong.value.hint
+    assert "factories.py:" in wrong.value.where and "rename" in wrong.value.hint
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../up", "a b", ".hidden", "x" * 101])

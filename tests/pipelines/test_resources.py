@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.pipelines.making import operator
+from tests.pipelines.factories import operator
 
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tests.state.making import Disk
+from tests.state.factories import Disk
 
 from penstock.state.chunk import Chunk, same
 from penstock.state.layout import NEVER
-from penstock.state.runs import RunWriter
+from penstock.state.state_files import RunWriter
 from penstock.state.version import after
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import Hashes, hash_keys, slice_of, split

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.state.making import KEY, VALUES, Disk
-from tests.state.test_runs import DAMAGE, files, filled
+from tests.state.factories import KEY, VALUES, Disk
+from tests.state.test_state_files import DAMAGE, files, filled
 
 from penstock.state.check import check
 from penstock.state.chunk import Chunk
 from penstock.state.handle import State
 from penstock.state.layout import layout
-from penstock.state.runs import RunWriter
+from penstock.state.state_files import RunWriter
 from penstock.state.version import Version, after
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import hash_keys, slice_of
@@ -90,7 +90,9 @@ INSIDE: dict[str, Callable[[Chunk], list[Chunk]]] = {
 def test_rows_that_were_written_wrongly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: str
 ) -> None:
-    monkeypatch.setattr("penstock.state.runs._cut", iter)  # which would mend or hang on these
+    monkeypatch.setattr(
+        "penstock.state.state_files._cut", iter
+    )  # which would mend or hang on these
     writer = RunWriter(tmp_path, layout(KEY, VALUES), [])
     writer.write(0, INSIDE[problem](chunk(WORDS)))
     (found,) = check(tmp_path, layout(KEY, VALUES), after(Version(slices=1), writer.close()))

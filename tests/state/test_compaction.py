@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.state.making import Disk, put
+from tests.state.factories import Disk, put
 
-from penstock.state import runs
+from penstock.state import state_files as runs
 from penstock.state.compaction import EVERY, how_many, to_merge
 from penstock.state.handle import State
-from penstock.state.runs import Run
+from penstock.state.state_files import Run
 from penstock.state.version import Merged, Version, after
-from penstock.topics.segment import Segment
+from penstock.topics.embedded.segment import Segment
 
 
 def run(number: int, size: int, slice: int = 0) -> Run:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.state.making import KEY, VALUES, Disk, put
+from tests.state.factories import KEY, VALUES, Disk, put
 from tests.state.model import Key, Model, name
 
 from penstock.errors import InputError
@@ -87,7 +87,7 @@ def _compare(directory: Path, kind: str, collide: str, data: st.DataObject) -> N
     with (
         mock.patch("penstock.state.handle.hash_keys", HASHES[collide]),
         mock.patch("penstock.state.check.hash_keys", HASHES[collide]),
-        mock.patch("penstock.state.runs.CHUNK_ROWS", chunk),
+        mock.patch("penstock.state.state_files.CHUNK_ROWS", chunk),
     ):
         for batch in data.draw(batches(KEYS[kind]), "batches"):
             watermark = model.watermark

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.state.runs import Run
+from penstock.state.state_files import Run
 from penstock.state.version import Merged, Version, after, files
-from penstock.topics.segment import Segment
+from penstock.topics.embedded.segment import Segment
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "state-v1.json"
 

@@ -7,16 +7,18 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tests.topics.making import rows, segment
+from tests.topics.factories import rows, segment
 
 from penstock.errors import FullError, LockedError, TruncatedError
-from penstock.topics.lock import Lock
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
+from penstock.files.lock import Lock
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 
 #: Children are forked from a clean process that has loaded everything, so they start at once.
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["penstock.topics.writer", "pyarrow.compute", "pandas", "pytest"])
+CONTEXT.set_forkserver_preload(
+    ["penstock.topics.embedded.writer", "pyarrow.compute", "pandas", "pytest"]
+)
 
 
 def append_for_ever(directory: Path, report: Connection) -> None:

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.topics.making import SCHEMA
+from tests.topics.factories import SCHEMA
 
-from penstock.topics.topic import Topic
+from penstock.topics.embedded.topic import Topic
 
 
 @pytest.fixture(autouse=True)

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.topics.making import SCHEMA, fill, rows
+from tests.topics.factories import SCHEMA, fill, rows
 
 from penstock.cli.main import main
 from penstock.errors import DamagedError, InputError
-from penstock.topics.check import check
+from penstock.topics.embedded.check import check
+from penstock.topics.embedded.retention import Retention
+from penstock.topics.embedded.topic import Topic
 from penstock.topics.partition import Partition
-from penstock.topics.retention import Retention
 from penstock.topics.schema import compare_schemas, parse_schema
-from penstock.topics.topic import Topic
 
 WIDER = parse_schema("id long, price double, text string")
 

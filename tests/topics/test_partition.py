@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.topics.making import segment
+from tests.topics.factories import segment
 
 from penstock.errors import DamagedError, InputError
+from penstock.topics.embedded.segment import SEGMENTS, read_rows, read_slices
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.hashing import hash_keys, slice_of
 from penstock.topics.partition import Partition
 from penstock.topics.schema import parse_schema
-from penstock.topics.segment import SEGMENTS, read_rows, read_slices
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
 
 SCHEMA = parse_schema("n long, word string")
 BY_WORD = Partition(key=("word",), slices=7)

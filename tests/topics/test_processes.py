@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 from tests.topics import children
-from tests.topics.making import files, fill, ids
+from tests.topics.factories import files, fill, ids
 
 from penstock.errors import LockedError
-from penstock.topics.check import check
-from penstock.topics.lock import Lock
-from penstock.topics.readers import save_position
-from penstock.topics.retention import remove_leftovers, trim
-from penstock.topics.topic import Topic
+from penstock.files.lock import Lock
+from penstock.topics.embedded.check import check
+from penstock.topics.embedded.readers import save_position
+from penstock.topics.embedded.retention import remove_leftovers, trim
+from penstock.topics.embedded.topic import Topic
 
 KILLS = 40
 WAIT_S = 30
@@ -167,11 +167,11 @@ mount -t tmpfs -o size=200k tmpfs "$1" && exec "$2" - "$1" <<'END'
 import sys
 from pathlib import Path
 from penstock.errors import FullError
-from penstock.topics.check import check
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
-from penstock.topics.readers import save_position
-from tests.topics.making import SCHEMA, files, ids, rows
+from penstock.topics.embedded.check import check
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.embedded.readers import save_position
+from tests.topics.factories import SCHEMA, files, ids, rows
 topic = Topic.create(Path(sys.argv[1]) / "images", SCHEMA)
 ends = []
 with TopicWriter(topic, "w") as writer:

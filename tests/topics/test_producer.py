@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import InputError, TopicError
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import MOST_ROWS, Producer
 from penstock.topics.schema import EVENT, parse_schema
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
 from penstock.workloads.arrivals import arrivals
 from penstock.workloads.workload import Workload
 
@@ -272,8 +272,8 @@ import sys
 from pathlib import Path
 from tests.topics.test_producer import SCHEMA, numbers
 from penstock.topics.producer import Producer
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.workloads.workload import Workload
 with TopicWriter(Topic.create(Path(sys.argv[1]), SCHEMA), "producer") as writer:
     Producer(writer, numbers, Workload.of_steps([3000], 600), step_s=0.002).run()

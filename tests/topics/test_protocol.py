@@ -9,13 +9,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.topics.making import SCHEMA, ids, segment
+from tests.topics.factories import SCHEMA, ids, segment
 
 from penstock.errors import TruncatedError
-from penstock.topics.check import check
-from penstock.topics.readers import forget, positions, save_position
-from penstock.topics.retention import trim
-from penstock.topics.topic import Topic
+from penstock.topics.embedded.check import check
+from penstock.topics.embedded.readers import forget, positions, save_position
+from penstock.topics.embedded.retention import trim
+from penstock.topics.embedded.topic import Topic
 
 VIEWS = st.integers(0, 2)
 READERS = st.sampled_from(["a", "b"])

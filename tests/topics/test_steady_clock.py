@@ -5,11 +5,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
 from penstock.topics.schema import parse_schema
 from penstock.topics.steady_clock import SteadyClock
-from penstock.topics.topic import Topic
-from penstock.topics.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
 

@@ -8,7 +8,7 @@ from tests.workloads.strategies import few, workloads
 
 from penstock.errors import InputError
 from penstock.workloads.arrivals import arrival_times, arrivals
-from penstock.workloads.pieces import FloatArray
+from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
 

@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import InputError
 from penstock.workloads.bursty import bursty_csv, bursty_rates
 from penstock.workloads.registry import make_workload
-from penstock.workloads.table import Columns, read_table
+from penstock.workloads.trace_csv import Columns, read_table
 from penstock.workloads.workload import Workload
 
 TWEETS = """\

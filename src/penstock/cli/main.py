@@ -9,7 +9,8 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from penstock import __version__, cli
+from penstock import __version__
+from penstock.cli import commands as command_modules
 from penstock.cli.parser import Parser, shorten
 from penstock.errors import InputError, PenstockError
 
@@ -35,7 +36,7 @@ examples:
 
 
 def build_parser(command: str = "") -> argparse.ArgumentParser:
-    """Make the parser; every module beside this one that has `add_parser` is a command.
+    """Make the parser; every module in `commands/` is a command.
 
     If a command is named, only its module is loaded, which saves half of the start.
     """
@@ -47,13 +48,12 @@ def build_parser(command: str = "") -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"penstock {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    names = [info.name for info in pkgutil.iter_modules(cli.__path__)]
+    names = [info.name for info in pkgutil.iter_modules(command_modules.__path__)]
     for name in [command, *names] if command in names else names:
-        module = import_module(f"{cli.__name__}.{name}")
-        if hasattr(module, "add_parser"):
-            module.add_parser(commands)
-            if name == command:
-                break
+        module = import_module(f"{command_modules.__name__}.{name}")
+        module.add_parser(commands)
+        if name == command:
+            break
     return parser
 
 

@@ -35,3 +35,21 @@ def read_minutes(text: str) -> float:
         return int(number) if number == int(number) else number
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(f"must be a number of minutes, got {text!r}") from None
+
+
+def read_initial(text: str | None) -> dict[str, int] | int | None:
+    """Read replicas for all operators, or by name.
+
+    >>> read_initial("5"), read_initial("source:5,sink:2")
+    (5, {'source': 5, 'sink': 2})
+    """
+    if text is None:
+        return None
+    try:
+        if ":" not in text:
+            return int(text)
+        pairs = [part.rpartition(":") for part in text.split(",")]
+        return {name.strip(): int(number) for name, _, number in pairs}
+    except ValueError:
+        problem = f"must be a whole number, or name:number pairs, got {text!r}"
+        raise InputError("--initial", problem, "such as 5, or source:5,sink:2") from None

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from penstock.cli.text_layout import HelpFormatter
 from penstock.errors import nearest
+from penstock.reports.text_layout import HelpFormatter
 
 #: Longer values are cut in messages.
 MAX_MESSAGE = 400

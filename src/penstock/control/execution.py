@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from penstock.control.failures import failed, in_words
 from penstock.core.decision import Decision, Move, Target
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.port import Engine, Event, Plan, Status
 from penstock.errors import RescaleError
 

@@ -1,6 +1,6 @@
 """Failures of others, as a journal tells them."""
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.port import Event
 from penstock.errors import PenstockError
 

@@ -14,7 +14,7 @@ from penstock.control.decider import Decider
 from penstock.control.execution import Execution, Patience
 from penstock.control.failures import failed, in_words
 from penstock.core.decision import Decision
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Engine, Event, Status

@@ -11,7 +11,7 @@ from types import ModuleType
 from penstock.control.failures import in_words
 from penstock.core.policy import Policy
 from penstock.errors import InputError
-from penstock.text_files import is_file
+from penstock.files.text import is_file
 
 _PREFIX = "penstock_policy_"
 _number = count()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason, read_reason
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 
 from penstock.core.budget import fit
 from penstock.core.decision import Decision, Target
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
 from penstock.core.reasons import Reason

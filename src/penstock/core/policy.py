@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from penstock.core.decision import Decision, Target
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.params import Params
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 

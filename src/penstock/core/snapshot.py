@@ -8,7 +8,7 @@ measure that is not known is `None`, never 0.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ratio
 from penstock.core.topology import Topology
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.errors import InputError, nearest
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from penstock.core.decision import Move
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot import Snapshot
 from penstock.errors import InputError, nearest

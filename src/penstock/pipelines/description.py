@@ -10,10 +10,10 @@ from hashlib import sha256
 from types import CodeType
 from typing import Any
 
-from penstock.pipelines.declared import DeclaredTopic
 from penstock.pipelines.operator import Operator, Options
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.schema import schema_text
 
 VERSION = 1

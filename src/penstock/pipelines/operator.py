@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from penstock.pipelines.declared import DeclaredTopic, errors_topic
-from penstock.pipelines.places import place_of
+from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.topic_declaration import DeclaredTopic, errors_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,7 +112,7 @@ class Operator:
         and the answer leaves it out.
         """
         # what is only tried is not loaded by processes that run
-        from penstock.pipelines.trying import try_rows  # noqa: PLC0415
+        from penstock.pipelines.try_out import try_rows  # noqa: PLC0415
 
         return try_rows(self, rows, schema, spark)
 

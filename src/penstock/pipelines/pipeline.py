@@ -25,15 +25,21 @@ from typing import Any, TypeVar
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError
-from penstock.pipelines import checking
-from penstock.pipelines.declared import ERRORS_SCHEMA, DeclaredTopic, Feed, MakeRows, errors_topic
+from penstock.pipelines import validation as checking
 from penstock.pipelines.operator import Kind, OnError, Operator, Options
-from penstock.pipelines.places import place_of
+from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.columns import Names
-from penstock.pipelines.stateful.ready import Ready
+from penstock.pipelines.stateful.ready_function import Ready
 from penstock.pipelines.stateful.slicing import Slicing, keys_of
+from penstock.pipelines.topic_declaration import (
+    ERRORS_SCHEMA,
+    DeclaredTopic,
+    Feed,
+    MakeRows,
+    errors_topic,
+)
+from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.partition import Partition
-from penstock.topics.retention import parse_retention
 from penstock.topics.schema import EVENT, parse_schema
 from penstock.workloads.pattern import ArrivalName
 

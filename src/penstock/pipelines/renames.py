@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import InputError
-from penstock.pipelines.declared import errors_topic
+from penstock.pipelines.topic_declaration import errors_topic
 
 if TYPE_CHECKING:
     from penstock.pipelines.pipeline import Pipeline

@@ -12,12 +12,12 @@ from penstock.errors import DamagedError, InputError
 from penstock.state.chunk import Chunk
 from penstock.state.keys import winners
 from penstock.state.layout import Layout
-from penstock.state.level import Level
-from penstock.state.opening import open_file, open_run, same_columns
-from penstock.state.runs import Run
+from penstock.state.mapped_files import open_file, open_run, same_columns
+from penstock.state.sorted_layer import Level
+from penstock.state.state_files import Run
 from penstock.state.version import Version
+from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.hashing import hash_keys, slice_of
-from penstock.topics.segment import SEGMENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from penstock.state.chunk import Chunk
 from penstock.state.layout import Layout
-from penstock.state.level import Level
-from penstock.state.merging import Age, live, merge
-from penstock.state.opening import Levels
-from penstock.state.runs import Run, RunWriter, extras_of
+from penstock.state.mapped_files import Levels
+from penstock.state.merge import Age, live, merge
+from penstock.state.sorted_layer import Level
+from penstock.state.state_files import Run, RunWriter, extras_of
 from penstock.state.version import Merged, Version
 
 EVERY = 4

@@ -21,8 +21,8 @@ import pyarrow as pa
 from penstock.state.chunk import Chunk, Times, join, none, same, take
 from penstock.state.keys import Columns, take_all, winners
 from penstock.state.layout import FOUND, NEVER, TIMER, Layout, Rows, layout, microseconds
-from penstock.state.level import Level
-from penstock.state.merging import Age, live, merge, newest
+from penstock.state.merge import Age, live, merge, newest
+from penstock.state.sorted_layer import Level
 from penstock.state.timers import due_rows, not_hidden
 from penstock.topics.hashing import hash_keys
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.state.chunk import Chunk
-from penstock.state.level import Level
+from penstock.state.sorted_layer import Level
 
 
 def due_rows(levels: Sequence[Level], low: int | None, high: int | None, keys: int) -> list[Chunk]:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.core.frozen import FrozenDict
-from penstock.state.runs import Run
-from penstock.topics.segment import Segment
+from penstock.core.frozen_dict import FrozenDict
+from penstock.state.state_files import Run
+from penstock.topics.embedded.segment import Segment
 
 FORMAT = 1
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schedule import schedule_of
 from penstock.topics.schema import EVENT
 from penstock.topics.steady_clock import SteadyClock
-from penstock.topics.writer import TopicWriter
 from penstock.workloads.pattern import SEED, ArrivalName
-from penstock.workloads.pieces import FloatArray
+from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
 #: Rows of one commit, at most.

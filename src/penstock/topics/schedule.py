@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock.workloads.arrivals import arrivals
-from penstock.workloads.pieces import FloatArray
+from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from penstock.errors import InputError, nearest
-from penstock.workloads.pieces import FloatArray
+from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
 #: Gaps of mean 1: (generator, how many) -> array.

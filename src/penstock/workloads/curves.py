@@ -8,7 +8,7 @@ from penstock.core.params import Params, param
 from penstock.errors import InputError
 from penstock.workloads.java_random import JavaRandom
 from penstock.workloads.pattern import RATE, Pattern, Request
-from penstock.workloads.pieces import Pieces
+from penstock.workloads.piecewise import Pieces
 from penstock.workloads.workload import Workload
 
 

@@ -14,10 +14,22 @@ from typing import Any
 
 from penstock.core.params import Params
 from penstock.errors import InputError, nearest
-from penstock.workloads import curves, levels, thesis, trace, wild
+from penstock.workloads import curves, thesis, trace
+from penstock.workloads import irregular as wild
+from penstock.workloads import steps as levels
+from penstock.workloads.expression import (
+    MAX_MINUTES,
+    For,
+    Named,
+    Scaled,
+    Sum,
+    Then,
+    Tree,
+    parse,
+    write,
+)
 from penstock.workloads.pattern import MINUTES, SEED, Pattern, Request
 from penstock.workloads.spikes import Spikes, with_spikes
-from penstock.workloads.text import MAX_MINUTES, For, Named, Scaled, Sum, Then, Tree, parse, write
 from penstock.workloads.workload import Workload
 
 #: Every named workload, in the order in which they are shown.
@@ -35,7 +47,7 @@ def make_workload(
     seed: int = SEED,
     given: Mapping[str, Any] | None = None,
 ) -> Workload:
-    """Make a workload from a name or an expression of them (see `penstock.workloads.text`).
+    """Make a workload from a name or an expression of them (see `penstock.workloads.expression`).
 
     `given` holds parameters of a single name; in an expression they stand in parentheses
     behind each name, as may `seed=S`. Without it every part draws from the same seed:

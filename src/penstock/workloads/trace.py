@@ -9,9 +9,9 @@ import numpy as np
 
 from penstock.core.params import Params, param
 from penstock.errors import InputError
-from penstock.text_files import explain_os_error
+from penstock.files.text import explain_os_error
 from penstock.workloads.pattern import RATE, Pattern, Request
-from penstock.workloads.table import Columns, read_table
+from penstock.workloads.trace_csv import Columns, read_table
 from penstock.workloads.workload import Workload
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import InputError
-from penstock.workloads.pieces import FloatArray, Pieces, add
+from penstock.workloads.piecewise import FloatArray, Pieces, add
 
 IntArray = NDArray[np.int64]
 

@@ -2,17 +2,17 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engines.simulator.making import poisson
+from tests.engines.simulator.factories import poisson
 
-from penstock.engines.simulator.record_model import (
+from penstock.engines.simulator.records.model import (
     QUEUES,
     RecordOperator,
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records import RecordSimulator
-from penstock.engines.simulator.service import Service
-from penstock.engines.simulator.totals import Served, Totals
+from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.simulation import RecordSimulator
+from penstock.engines.simulator.records.totals import Served, Totals
 
 
 @st.composite

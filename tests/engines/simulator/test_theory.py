@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.theory import erlang_b, mg1_wait_s, mmk_wait_s
 
-from penstock.engines.simulator.record_model import RecordOperator, RecordPipeline
-from penstock.engines.simulator.records import RecordSimulator
-from penstock.engines.simulator.service import Service
+from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline
+from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.simulation import RecordSimulator
 
 # a million records under a line tracer would take most of a minute
 pytestmark = [pytest.mark.no_cover, pytest.mark.slow]

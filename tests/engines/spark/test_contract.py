@@ -15,7 +15,7 @@ from tests.contracts.engine_checks import (
     Make,
     Paced,
 )
-from tests.engines.spark.conftest import Started
+from tests.spark_engines import Started
 
 from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.workload import Workload

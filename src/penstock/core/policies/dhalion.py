@@ -7,13 +7,13 @@ and means 1 / (1 - b); it says "factor 1.2" for shrinking, its code multiplies b
 
 from dataclasses import dataclass
 
+from penstock.core.bottlenecks import Bottlenecks, find_bottlenecks
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil, floor
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
-from penstock.core.symptoms import Bottlenecks, find_bottlenecks
 
 SOURCE = (
     "factor = 1 + queue growth {growth} / input {input} = {factor} (from 1 to 10); "

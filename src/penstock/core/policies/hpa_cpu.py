@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.core.decision import Decision
+from penstock.core.hpa_rule import largest_of_window
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy
-from penstock.core.proposals import largest_of_window
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 FORMULA = (

@@ -7,12 +7,12 @@ thesis used it (4.5 and 6.7.4).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from penstock.core.bottlenecks import find_bottlenecks
 from penstock.core.decision import Decision
+from penstock.core.hpa_rule import largest_of_window
 from penstock.core.params import Params, param
 from penstock.core.policy import Applied, History, Policy
-from penstock.core.proposals import largest_of_window
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
-from penstock.core.symptoms import find_bottlenecks
 
 FORMULA = (
     "factor = max(utilisation {utilisation} / {target}, lag change {lag} / {lag_target}) = "

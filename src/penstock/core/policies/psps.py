@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target, keep
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import (
     NOTHING,

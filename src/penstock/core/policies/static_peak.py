@@ -7,7 +7,7 @@ pays without an autoscaler.
 from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target, keep
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
 from penstock.core.policies.psps import expected_arrival_rates

@@ -8,7 +8,7 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
-from penstock.text_files import is_file, parse_toml, read_text
+from penstock.files.text import is_file, parse_toml, read_text
 
 
 def profiles() -> tuple[str, ...]:

@@ -6,10 +6,10 @@ Ready ones are TOML files beside this module, each number with where it comes fr
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from penstock.core.frozen import FrozenDict
-from penstock.core.reading import MAX_REPLICAS
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.snapshot_json import MAX_REPLICAS
 from penstock.core.topology import Topology
-from penstock.engines.simulator.batch_model import Costs
+from penstock.engines.simulator.batches.model import Costs
 from penstock.errors import InputError, nearest
 
 #: Records/s of a replica, or records sent for one taken; its inverse is the least.

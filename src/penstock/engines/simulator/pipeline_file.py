@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.core.frozen import FrozenDict
-from penstock.engines.simulator.batch_model import Batches, Costs
+from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.simulator.batches.model import Batches, Costs
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.errors import InputError, nearest
 

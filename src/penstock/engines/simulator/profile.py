@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.params import Params, param
-from penstock.engines.simulator.batch_model import Batches
-from penstock.engines.simulator.levels import LEVELS, check_level, check_used
+from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
-from penstock.engines.simulator.record_model import QUEUES
+from penstock.engines.simulator.records.model import QUEUES
+from penstock.engines.simulator.resolutions import LEVELS, check_level, check_used
 from penstock.errors import InputError, nearest
 
 

@@ -8,36 +8,36 @@ from math import inf
 
 from pyspark.sql import SparkSession
 
-from penstock.core.frozen import FrozenDict
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
+from penstock.engines.microbatch.operator_tracker import Followed
+from penstock.engines.microbatch.slice_moves import read_moves
+from penstock.engines.microbatch.snapshot_builder import LOOK_S, observed, told
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
-from penstock.engines.spark import failures
-from penstock.engines.spark.account import LOOK_S, observed, told
-from penstock.engines.spark.call_marker import clear_marks
-from penstock.engines.spark.duty import Pace, duty_of
-from penstock.engines.spark.executors import Executors
-from penstock.engines.spark.following import Followed
-from penstock.engines.spark.ingests import Ingests
-from penstock.engines.spark.moving import read_moves
-from penstock.engines.spark.native_lateness import NativeLateness
-from penstock.engines.spark.orders import Order, give
-from penstock.engines.spark.places import Places
-from penstock.engines.spark.queries import make_query, make_topics
-from penstock.engines.spark.reconciliation import reconcile
-from penstock.engines.spark.records import BatchLog
-from penstock.engines.spark.recovery import recover
-from penstock.engines.spark.rescaling import Rescaler
-from penstock.engines.spark.starting import (
+from penstock.engines.spark.cluster.executors import Executors
+from penstock.engines.spark.ingest.ingests import Ingests
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.call_marker import clear_marks
+from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.steady_log import SteadyLog
+from penstock.engines.spark.native_state.late_rows import NativeLateness
+from penstock.engines.spark.native_state.rescaler import Rescaler
+from penstock.engines.spark.operator_config import Pace, duty_of
+from penstock.engines.spark.queries import failures
+from penstock.engines.spark.queries.batch_supervisor import Supervisor
+from penstock.engines.spark.queries.builder import make_query, make_topics
+from penstock.engines.spark.queries.query_supervisor import (
     SAY_EVERY_S,
     Starter,
     waiting_text,
 )
-from penstock.engines.spark.steady_log import SteadyLog
-from penstock.engines.spark.supervision import Supervisor
+from penstock.engines.spark.recovery.publication_repair import recover
+from penstock.engines.spark.recovery.reconciliation import reconcile
+from penstock.engines.spark.run_layout import Places
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
 from penstock.topics.steady_clock import SteadyClock
-from penstock.topics.topic import Topic
 
 #: Seconds between two questions to Spark whether queries live.
 WATCH_S = 1.0

@@ -21,7 +21,7 @@ from penstock.pipelines.stateful.groups import (
     group_rows,
     take,
 )
-from penstock.pipelines.stateful.ready import Ready, Shape
+from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
 from penstock.state.handle import State
 from penstock.state.layout import FOUND
@@ -38,7 +38,7 @@ def distinct(by: Names, *, within_s: float | None = None, time: str = EVENT) -> 
     The time between them is that of the events, and the first to arrive goes on. Without
     within_s a key goes on once for ever, or until the operator's ttl_s.
 
-    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> from penstock.pipelines.stateful.try_out import try_batches
     >>> batches = [[{"id": 1}, {"id": 2}, {"id": 1}], [{"id": 2}, {"id": 3}]]
     >>> try_batches(distinct(by="id"), batches, "id long", slices=1).rows
     [{'id': 1}, {'id': 2}, {'id': 3}]

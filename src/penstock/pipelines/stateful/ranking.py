@@ -28,9 +28,9 @@ from penstock.pipelines.stateful.groups import (
     pc,
     take,
 )
-from penstock.pipelines.stateful.ready import Ready, Shape
+from penstock.pipelines.stateful.ready_function import Ready, Shape
+from penstock.pipelines.stateful.time_windows import END, START
 from penstock.pipelines.stateful.watermark import split_late, times_of
-from penstock.pipelines.stateful.windowing import END, START
 from penstock.state.handle import State
 from penstock.state.layout import FOUND, TIMER
 from penstock.topics.ddl import TIMESTAMP, type_text
@@ -47,7 +47,7 @@ def top(by: Names = (), *, k: int, of: str, size_s: float, time: str = EVENT) ->
     of the input.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> from penstock.pipelines.stateful.try_out import try_batches
     >>> when = [datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC) for s in (1, 2, 3, 12)]
     >>> rows = [{"price": 7 * s.second % 10, "_event": s} for s in when]
     >>> tried = try_batches(top(k=2, of="price", size_s=10), [rows, []], "price int")

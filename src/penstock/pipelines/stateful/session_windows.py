@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.pipelines.stateful import numbered
+from penstock.pipelines.stateful import row_lists as numbered
 from penstock.pipelines.stateful.columns import (
     Names,
     micros_of,
@@ -30,10 +30,10 @@ from penstock.pipelines.stateful.groups import (
     take,
 )
 from penstock.pipelines.stateful.intervals import merge_close
-from penstock.pipelines.stateful.ready import Ready, Shape
+from penstock.pipelines.stateful.ready_function import Ready, Shape
+from penstock.pipelines.stateful.time_windows import END, START
 from penstock.pipelines.stateful.totals import STAMP, total, total_again, total_fields
 from penstock.pipelines.stateful.watermark import NO_TIME, split_late, times_of
-from penstock.pipelines.stateful.windowing import END, START
 from penstock.state.handle import State
 from penstock.state.layout import FOUND
 from penstock.topics.ddl import TIMESTAMP
@@ -59,7 +59,7 @@ def sessions(
     touching=True rows that are exactly gap_s apart belong together, as Flink and Spark have it.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.trying_slices import try_batches
+    >>> from penstock.pipelines.stateful.try_out import try_batches
     >>> batches = [[{"_event": datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC)} for s in (1, 4, 19)], []]
     >>> [row] = try_batches(sessions(gap_s=5), batches, "user string").rows
     >>> row["start"].second, row["end"].second, row["n"]

@@ -1,0 +1,1 @@
+"""The commands of `penstock`: one module per command, and nothing else."""

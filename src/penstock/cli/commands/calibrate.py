@@ -1,0 +1,79 @@
+"""`penstock calibrate`: a profile for the simulator, fitted to real runs."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from penstock.core.numbers import pretty
+from penstock.errors import InputError
+from penstock.files.text import write_text
+from penstock.reports.tables import Table, as_text
+from penstock.twin.calibration import Calibration, Estimate, calibrate
+from penstock.twin.calibration_runs import read_evidence
+from penstock.twin.profile_toml import to_json, to_toml
+
+EXAMPLES = """\
+examples:
+  penstock calibrate runs/q1-testrun -o spark-q1.toml        then: penstock twin RUN --profile
+  penstock calibrate runs/q1-testrun runs/q3-testrun -o both.toml
+  penstock simulate --engine ./spark-q1.toml --query q1 --policy dhalion
+
+A run must be one on Spark, whose journal tells of single batches. Runs in which replicas
+changed tell more: what never changed cannot be fitted, and the table says so.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "calibrate",
+        help="fit the simulator to runs on Spark",
+        description="Fit a profile of the simulator to the journals of runs on Spark.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
+    parser.add_argument(
+        "-o", "--out", metavar="FILE.toml", type=Path, help="write the profile here"
+    )
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read runs, fit, show."""
+    if args.out is not None and args.out.suffix != ".toml":
+        raise InputError("--out", f"must end in .toml, got {str(args.out)!r}")
+    made = calibrate([read_evidence(directory) for directory in args.runs])
+    if args.out is not None:
+        write_text(args.out, to_toml(made), "--out")
+        print(f"written to {args.out}", file=sys.stderr)
+    print(json.dumps(to_json(made), indent=2) if args.json else as_text(_table(made)))
+    return 0
+
+
+def _table(made: Calibration) -> Table:
+    shown = [e for e in made.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")]
+    notes = [f"{_where(e)} {e.label}: {e.source}" for e in shown if e.fit and not e.is_fitted]
+    sources = dict.fromkeys(e.source for e in shown if e.is_fitted)
+    return Table(
+        columns=("", "parameter", "value", "95 % interval", "from"),
+        words=2,
+        rows=tuple(_row(e) for e in shown),
+        notes=("", *notes, *(f"from: {source}" for source in sources)),
+    )
+
+
+def _row(estimate: Estimate) -> tuple[str, ...]:
+    fit = estimate.fit if estimate.is_fitted else None
+    between = f"{pretty(fit.low)} to {pretty(fit.high)}" if fit else ""
+    count = pretty(fit.count) if fit else "not fitted" if estimate.fit else "given"
+    return _where(estimate), estimate.label, pretty(estimate.value), between, count
+
+
+def _where(estimate: Estimate) -> str:
+    if estimate.path[0] != "pipelines":
+        return "engine"
+    is_whole = estimate.path[2] != "operators"
+    return estimate.path[1] if is_whole else f"{estimate.path[1]} {estimate.path[3]}"

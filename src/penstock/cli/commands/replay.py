@@ -1,0 +1,227 @@
+"""`penstock replay`: what would another policy have answered, or what would have happened?"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from penstock import __version__
+from penstock.cli.options import parse_pairs
+from penstock.control.decider import Decider
+from penstock.core.numbers import pretty
+from penstock.errors import InputError
+from penstock.reports.result_text import comparison, percent
+from penstock.reports.text_charts import clock, table
+from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
+from penstock.runs.replay import Answer, replay, summary, wanted
+from penstock.runs.run_directory import RESULT, Run, read_run
+from penstock.runs.simulation import RunSpec, prepare
+
+EXAMPLES = """\
+examples:
+  penstock replay runs/q1 --policy dhalion                 what would Dhalion have answered?
+  penstock replay runs/q1 --policy dhalion --closed-loop   what would have happened with it?
+  penstock replay runs/q1                                  the policy that ran: the same again
+  penstock replay runs/q1 --param target=0.9 --all         the policy that ran, set differently
+
+Open loop: the recorded snapshots stay as they are, measured as the policy that ran had them
+measured, whatever is answered. Closed loop: the same load is simulated anew with the other
+policy, if the run was simulated. These are two questions; each has its own output. Guards are
+those of the recorded run's set-up, as they hold for the other policy.
+"""
+#: Rows that are shown unless all are asked for.
+_ROWS = 40
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "replay",
+        help="what would another policy have answered in a recorded run?",
+        description="Ask another policy about a recorded run, or simulate it with that policy.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("directory", metavar="RUN", help="directory of a run")
+    add("--policy", metavar="NAME", help="see penstock policies (the one that ran)")
+    add("--param", action="append", default=[], metavar="K=V", help="parameter of the policy")
+    add("--guard", action="append", default=[], metavar="K=V", help="guard in place of the run's")
+    add("--closed-loop", action="store_true", help="simulate what would have happened")
+    add("--all", action="store_true", help="show every row of the answers")
+    add("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A recorded run with what was asked of it, and the same with another policy."""
+
+    run: Run
+    ran: str
+    asks: str
+    recorded: Mapping[str, Any]
+    other: Mapping[str, Any]
+    decider: Decider
+    #: Simulates the other; None for a run that was not simulated.
+    simulate: Callable[[], dict[str, Any]] | None = None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer one of the two questions."""
+    recorded = read_run(Path(args.directory))
+    if recorded.versions["penstock"] != __version__:
+        version = recorded.versions["penstock"]
+        print(f"note: this run was made by penstock {version}", file=sys.stderr)
+    if recorded.journal.begins_s:
+        since = f"{recorded.journal.begins_s / 60:.0f} min"
+        print(f"note: the journal of the first {since} was removed", file=sys.stderr)
+    params, guards = parse_pairs(args.param, "--param"), parse_pairs(args.guard, "--guard")
+    simulated = engine_kind(recorded.journal.run) == SIMULATOR
+    ask = _of_simulated if simulated else _of_real
+    question = ask(recorded, args.policy or "", params, guards)
+    if args.closed_loop:
+        data, lines = _closed_loop(question)
+    else:
+        data, lines = _open_loop(question, rows=None if args.all else _ROWS)
+    print(json.dumps(data, indent=2) if args.json else "\n".join(lines))
+    return 0
+
+
+def _of_simulated(
+    run: Run, policy: str, params: dict[str, str], guards: dict[str, str]
+) -> Question:
+    """A simulated run is prepared again, with what only the laboratory knows."""
+    asked = RunSpec.from_json(run.spec)
+    prepared = prepare(with_policy(asked, policy or asked.policy, params, guards))
+    return Question(
+        run=run,
+        ran=asked.policy,
+        asks=prepared.spec.policy,
+        recorded=asked.to_json(),
+        other=prepared.spec.to_json(),
+        decider=prepared.decider,
+        simulate=prepared.run,
+    )
+
+
+def _of_real(run: Run, policy: str, params: dict[str, str], guards: dict[str, str]) -> Question:
+    """Of any other run the header says what its policy and its guards came to."""
+    header = run.journal.run
+    ran = policy_asked(header)
+    asks, held = policy or ran, header.get("guards", {})
+    decider = decider_of(header, asks, params, guards)
+    recorded = {"policy": ran, "params": header.get("params", {}), "guards": held}
+    kept = header.get("params", {}) if asks == ran else {}
+    changed = {"params": {**kept, **params}, "guards": {**held, **guards}}
+    return Question(
+        run=run,
+        ran=ran,
+        asks=asks,
+        recorded=recorded,
+        other={"policy": asks, **changed},
+        decider=decider,
+    )
+
+
+def with_policy(
+    asked: RunSpec, policy: str, params: dict[str, str], guards: dict[str, str]
+) -> RunSpec:
+    """The same run with another policy; parameters that were asked for stay with their policy."""
+    kept = asked.params if policy == asked.policy else {}
+    return replace(
+        asked, policy=policy, params={**kept, **params}, guards={**asked.guards, **guards}
+    )
+
+
+def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], list[str]]:
+    answers = list(replay(question.run.journal.ticks, question.decider))
+    if not answers:
+        raise InputError("", "holds no snapshot to answer", where=str(question.run.directory))
+    figures = summary(answers)
+    data = {
+        "loop": "open",
+        "question": "what would have been answered on the recorded snapshots",
+        "recorded": question.recorded,
+        "other": question.other,
+        **figures,
+        "answers": [_answer_to_json(answer) for answer in answers],
+    }
+    ran, asks = question.ran, question.asks
+    head = [
+        f"open loop: what {asks} would have answered on the snapshots of {question.run.directory}",
+        f"There {ran} decided; nothing that {asks} answers here is carried out.",
+        "",
+        f"replicas wanted: {ran} as recorded | {asks} as replayed",
+    ]
+    return data, [*head, *_answers(answers, rows), "", *_summary(figures)]
+
+
+def _answer_to_json(answer: Answer) -> dict[str, Any]:
+    return {
+        "at": answer.at,
+        "same": answer.same,
+        "recorded": wanted(answer.recorded),
+        "other": wanted(answer.other),
+    }
+
+
+def _answers(answers: Sequence[Answer], rows: int | None) -> list[str]:
+    """The table; neighbours with equal answers share a row."""
+    names = list(answers[0].recorded.targets)
+    groups = [list(group) for _, group in groupby(answers, key=_cells)]
+    shown = [["from", "to", "ticks", "running", *names, "all", ""]]
+    for group in groups[:rows]:
+        first, running = group[0], sum(t.current for t in group[0].recorded.targets.values())
+        times = [clock(first.at), clock(group[-1].at), str(len(group)), str(running)]
+        shown.append([*times, *_cells(first)[1:], "" if first.same else "differs"])
+    lines = table(shown, left=0)
+    if len(groups) > len(shown) - 1:
+        lines.append(f"... and {len(groups) - len(shown) + 1} more rows: --all shows them")
+    return lines
+
+
+def _cells(answer: Answer) -> list[str]:
+    running = [target.current for target in answer.recorded.targets.values()]
+    # a policy may leave operators as they are by not naming them
+    kept = {name: target.current for name, target in answer.recorded.targets.items()}
+    before, now = wanted(answer.recorded), {**kept, **wanted(answer.other)}
+    pairs = [(before[name], now[name]) for name in before]
+    pairs.append((sum(before.values()), sum(now.values())))
+    return [str(running), *(f"{old} | {new}" for old, new in pairs)]
+
+
+def _summary(figures: dict[str, Any]) -> list[str]:
+    rows = [["", "same answer", "recorded, mean", "replayed, mean"]]
+    for name, part in [*figures["operators"].items(), ("all", figures)]:
+        both = part["wanted"]
+        means = (pretty(both["recorded"]), pretty(both["other"]))
+        rows.append([name, percent(part["same_share"]), *means])
+    changes = figures["changes"]
+    text = f"changes wanted at {figures['ticks']} ticks: {changes['recorded']} as recorded, "
+    return [*table(rows), "", f"{text}{changes['other']} as replayed"]
+
+
+def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
+    before, directory = question.run.result, question.run.directory
+    if question.simulate is None:
+        hint = "replay it without --closed-loop"
+        raise InputError("--closed-loop", "this run was not simulated", hint, str(directory))
+    if before is None:
+        hint = "simulate it again to its end, or replay it without --closed-loop"
+        raise InputError("", f"has no {RESULT}: it did not finish", hint, str(directory))
+    after = question.simulate()
+    data = {
+        "loop": "closed",
+        "question": "what would have happened: the same load, simulated",
+        "recorded": before,
+        "other": after,
+    }
+    ran, asks = question.ran, question.asks
+    head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"
+    columns = {f"{ran}, recorded": before, f"{asks}, simulated": after}
+    return data, [head, "", *comparison(columns)]

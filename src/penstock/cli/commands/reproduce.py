@@ -1,0 +1,141 @@
+"""`penstock reproduce`: run the published experiments and judge every claim."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.files.text import explain_os_error, write_text
+from penstock.lab.grid.runner import run_all
+from penstock.lab.grid.simulated_backend import Simulated
+from penstock.lab.papers.claims import Verdict
+from penstock.lab.papers.experiments import (
+    ON_TRACES,
+    PAPERS,
+    Figure,
+    Published,
+    check_published,
+    follow,
+    load_published,
+    simulate_and_follow,
+)
+from penstock.reports.progress import Bar
+from penstock.reports.reproduction import Chapter, Redrawn, to_html, to_markdown, to_text
+from penstock.runs.simulation import RunSpec
+
+EXAMPLES = """\
+examples:
+  penstock reproduce all                     every claim of the three papers, about 10 minutes
+  penstock reproduce thesis --seeds 5        quicker, with wider intervals
+  penstock reproduce predictive --json       verdicts for machines
+  penstock reproduce predictive-tweets --data DIR   the main comparison on a real trace
+  penstock reproduce all --markdown docs/reproduction.md --html reproduction.html
+
+Runs are kept in --out and not run again. The figures of the page show the first seed.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="run the published experiments and judge every claim",
+        description="Run the published experiments on the simulator and judge every claim.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS, *ON_TRACES))
+    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each cell (default 20)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--data", default=".", metavar="DIR", help="where traces are")
+    parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="keep runs here")
+    parser.add_argument("--markdown", metavar="FILE", help="write the table of all claims")
+    parser.add_argument("--html", metavar="FILE", help="write one page with the figures redrawn")
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what is asked for, then tell."""
+    _check(args)
+    papers = PAPERS if args.paper == "all" else (args.paper,)
+    published = [load_published(paper).with_traces_in(Path(args.data)) for paper in papers]
+    for paper in published:
+        check_published(paper)
+    began = time.monotonic()
+    chapters = [_chapter(paper, args) for paper in published]
+    if args.markdown:
+        _write(args.markdown, to_markdown(chapters), "--markdown")
+    if args.html:
+        _write(args.html, to_html(chapters), "--html")
+    if args.json:
+        print(json.dumps([_to_json(v) for c in chapters for v in c.verdicts], indent=1))
+    else:
+        print("\n\n".join(to_text(chapter) for chapter in chapters))
+    print(f"done in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    for option, value in (("--seeds", args.seeds), ("--jobs", args.jobs)):
+        if value is not None and value < 1:
+            raise InputError(option, f"must be at least 1, got {value}")
+    try:
+        Path(args.out).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
+
+
+def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
+    specs = published.specs(args.seeds)
+    out = Path(args.out) / _folder(published)
+    with Bar(f"runs of {published.paper}") as bar:
+        results = run_all(specs, Simulated(simulate_and_follow), out, args.jobs, bar.show)
+    return Chapter(
+        published=published,
+        seeds=len(next(iter(specs.values()))),
+        verdicts=tuple(published.verdicts(results)),
+        results=results,
+        figures=tuple(_redraw(figure, published, specs) for figure in published.figures)
+        if args.html
+        else (),
+    )
+
+
+def _folder(published: Published) -> str:
+    return "".join(c if c.isalnum() else "-" for c in published.title.lower())[:40]
+
+
+def _redraw(figure: Figure, published: Published, specs: Mapping[str, list[RunSpec]]) -> Redrawn:
+    print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
+    return Redrawn(
+        figure=figure,
+        curves={cell: follow(specs[cell][0], figure.panels) for cell in figure.cells},
+        policies={cell: published.cells[cell].policy for cell in figure.cells},
+    )
+
+
+def _to_json(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "answer": str(verdict.answer),
+        "measured": verdict.measured,
+        "published": claim.published,
+        "why": claim.why,
+        "without": verdict.without,
+    }
+
+
+def _write(path: str, text: str, option: str) -> None:
+    with suppress(OSError, ValueError):  # then it cannot be written, which is said below
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_text(Path(path), text, option)
+    print(f"wrote {path}", file=sys.stderr)

@@ -1,0 +1,184 @@
+"""`penstock simulate`: what happens if a policy drives a pipeline under a load?"""
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.options import parse_pairs, read_initial, read_minutes
+from penstock.control.loop import Tick
+from penstock.core.numbers import pretty
+from penstock.errors import PenstockError
+from penstock.reports.result_text import report
+from penstock.reports.text_charts import minutes
+from penstock.reports.timeline import Timeline
+from penstock.runs.run_directory import begin_run, default_place, finish_run
+from penstock.runs.simulation import Prepared, RunSpec, prepare
+from penstock.workloads.pattern import SEED
+
+EXAMPLES = """\
+examples:
+  penstock simulate                                   query 1 under a wave with DS2, as published
+  penstock simulate --query q11 --policy dhalion --workload random --seed 1073
+  penstock simulate --policy hpa-cpu --param target=0.9 --guard cooldown_s=120
+  penstock simulate --engine spark --workload "cosine * 0.01" --initial source:2,mapper:1
+  penstock simulate --policy hpa-varga --mode reactive --hindsight
+  penstock simulate --profile monitor.busy_sees=1.0 --json --no-out
+
+Whatever is not told is as published: replicas at the start, budget 80, at most 15 more at
+once, every 15 s, a cool-down of 300 s, and head room of 1.2 for ds2. A guard is switched off
+with --guard NAME=off. The run is kept in a directory, which penstock explain and penstock
+replay read.
+"""
+#: Beyond this many records an engine that follows every one of them takes minutes.
+_MANY = 10_000_000
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "simulate",
+        help="run a pipeline under a load in the simulator",
+        description="Simulate one run: figures and small charts, or JSON; kept in a directory.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_what(parser)
+    _add_how(parser)
+    parser.add_argument("--hindsight", action="store_true", help="compare with the least possible")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
+    place.add_argument("--no-out", action="store_true", help="keep nothing")
+    parser.set_defaults(run=run)
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    spec = RunSpec()
+    add = parser.add_argument
+    add("--query", default=spec.query, metavar="NAME", help="pipeline, or a .toml (%(default)s)")
+    add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
+    add("--policy", default=spec.policy, metavar="NAME", help="see penstock policies (ds2)")
+    add("--engine", default=spec.engine, metavar="NAME", help="profile, or a .toml (flink)")
+    add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
+    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
+
+
+def _add_how(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    for option, about in (
+        ("--param", "parameter of the policy"),
+        ("--guard", "guard, see policies --guards"),
+        ("--workload-param", "parameter of the workload"),
+        ("--profile", "number of the engine's profile, as section.field=V"),
+    ):
+        add(option, action="append", default=[], metavar="K=V", help=about)
+    add("--initial", metavar="N", help="replicas at the start: 5, or source:5,sink:2")
+    add("--mode", default="operator", metavar="M", help="operator, or reactive: one number for all")
+    add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
+    add("--interval", type=float, metavar="S", help="time between decisions (the engine's own)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, keep the run, show it."""
+    prepared = prepare(spec_of(args))
+    compare = _hindsight(prepared) if args.hindsight else None
+    directory = _directory(args, prepared.spec)
+    timeline = Timeline()
+    watchers: list[Callable[[Tick], None]] = [timeline.add, *_progress(prepared)]
+    with ExitStack() as stack:
+        if directory is not None:
+            journal = begin_run(directory, prepared.spec.to_json(), prepared.header())
+            watchers.append(stack.enter_context(journal).write)
+        try:
+            result = prepared.run(partial(_tell, watchers))
+        except PenstockError:  # some mistakes show at a decision only; leave no half a run
+            if directory is not None:
+                shutil.rmtree(directory)
+            raise
+    if compare is not None:
+        result["hindsight"] = compare(result["replica_hours"])
+    if directory is not None:
+        finish_run(directory, result)
+        print(f"kept in {directory}", file=sys.stderr)
+    if args.json:
+        print(json.dumps(result, indent=2))
+    else:
+        print("\n".join([title(prepared), "", *timeline.draw(), "", *report(result)]))
+    return 0
+
+
+def _tell(watchers: Iterable[Callable[[Tick], None]], tick: Tick) -> None:
+    for watch in watchers:
+        watch(tick)
+
+
+def spec_of(args: argparse.Namespace) -> RunSpec:
+    """What the options ask for."""
+    return RunSpec(
+        query=args.query,
+        workload=args.workload,
+        policy=args.policy,
+        engine=args.engine,
+        minutes=args.minutes,
+        seed=args.seed,
+        params=parse_pairs(args.param, "--param"),
+        guards=parse_pairs(args.guard, "--guard"),
+        workload_params=parse_pairs(args.workload_param, "--workload-param"),
+        profile=parse_pairs(args.profile, "--profile"),
+        initial=read_initial(args.initial),
+        mode=args.mode,
+        objective_s=args.objective,
+        interval_s=args.interval,
+    )
+
+
+def title(prepared: Prepared) -> str:
+    """One line that says what ran."""
+    spec = prepared.spec
+    length = minutes(prepared.schedule.duration_s)
+    mode = "" if spec.mode == "operator" else f", {spec.mode}"
+    head = f"{spec.query} under {spec.workload}, {spec.policy} on {spec.engine}{mode}"
+    return f"{head}, {length}, seed {spec.seed}"
+
+
+def _directory(args: argparse.Namespace, spec: RunSpec) -> Path | None:
+    if args.no_out:
+        return None
+    if args.out is not None:
+        return Path(args.out)
+    now = time.strftime("%Y%m%d-%H%M%S")
+    return default_place((spec.query, spec.workload, spec.policy), now, Path("runs"))
+
+
+def _progress(prepared: Prepared) -> list[Callable[[Tick], None]]:
+    """Tell how far it is, where somebody looks and it takes long."""
+    records = prepared.load.total_records
+    if prepared.profile.level != "records" or records < _MANY:
+        return []
+    engine = prepared.spec.engine
+    print(f"{engine} follows each of {pretty(records)} records: this takes long", file=sys.stderr)
+    if not sys.stderr.isatty():
+        return []
+    end_s = prepared.schedule.duration_s
+
+    def show(tick: Tick) -> None:
+        end = "\n" if tick.at >= end_s else ""
+        print(f"\r{100 * tick.at / end_s:3.0f} %", end=end, file=sys.stderr, flush=True)
+
+    return [show]
+
+
+def _hindsight(prepared: Prepared) -> Callable[[float], dict[str, Any]]:
+    """Return how replica-hours compare with the cheapest run that would have done."""
+    # loaded where it is asked for: other runs shall not wait for it
+    from penstock.lab.hindsight.cheapest_run import beside, hindsight  # noqa: PLC0415
+
+    bound = hindsight(prepared)
+    return partial(beside, least=bound.replica_hours, feasible=bound.feasible)

@@ -1,0 +1,122 @@
+"""`penstock twin`: would the simulator have known what the run on Spark did?"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.control.loop import Tick
+from penstock.engines.simulator.library import load_profile
+from penstock.engines.simulator.profile import Profile
+from penstock.errors import InputError
+from penstock.files.text import write_text
+from penstock.reports.pictures import over_time
+from penstock.reports.tables import as_text
+from penstock.reports.twin_picture import panels
+from penstock.reports.twin_tables import as_document, as_json, as_table
+from penstock.twin.errors import Cell, compared
+from penstock.twin.twin import Real, figures, read_real, twin_ticks
+
+EXAMPLES = """\
+examples:
+  penstock twin runs/q1-cosine --profile spark-q1.toml             how far is the twin off?
+  penstock twin runs/q1-cosine --profile spark-q1.toml --svg both.svg
+  penstock twin runs/twin/* --profile spark.toml --markdown docs/twin.md
+
+The twin gets the workload, the seed, the policy, its parameters and the guards of the run, and
+the numbers of the profile, which penstock calibrate fits to other runs. Bounds: mean replicas
+15 %, mean latency 25 %, rescales 2.
+"""
+SHIPPED = "spark-batches"
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "twin",
+        help="simulate a run on Spark again and compare",
+        description="Simulate runs on Spark with the same load and policy, and compare.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
+    add("--profile", metavar="FILE.toml", default=SHIPPED, help="from calibrate (%(default)s)")
+    add("--seeds", metavar="N", type=int, default=5, help="twins of each run (%(default)s)")
+    add("--svg", metavar="FILE", type=Path, help="draw both over each other, for one run")
+    add("--markdown", metavar="FILE", type=Path, help="write one table over all runs")
+    add("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Twinned:
+    """A run, its twins' figures, and the ticks of the first of them."""
+
+    cell: Cell
+    real: Real
+    ticks: Sequence[Tick]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make twins, compare, show."""
+    if args.seeds < 1:
+        raise InputError("--seeds", f"must be at least 1, got {args.seeds}")
+    if args.svg is not None and len(args.runs) > 1:
+        raise InputError("--svg", "draws one run", "give one RUN, or leave it out")
+    profile = load_profile(args.profile)
+    found = [_twinned(directory, profile, args.seeds) for directory in args.runs]
+    cells = [one.cell for one in found]
+    if args.svg is not None:
+        one = found[0]
+        over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
+    if args.markdown is not None:
+        page = as_document(cells, profile, _command(args))
+        write_text(args.markdown, page, "--markdown")
+    if args.json:
+        print(json.dumps(as_json(cells, profile.name), indent=2))
+    else:
+        print("\n\n".join(as_text(as_table(cell)) for cell in cells))
+    return 0
+
+
+def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
+    real = read_real(directory)
+    first: tuple[Tick, ...] = ()
+    twins: list[dict[str, Any]] = []
+    for seed in range(seeds):
+        ticks = tuple(twin_ticks(real, profile, seed))
+        first = first or ticks
+        twins.append(figures(ticks, None))
+        if sys.stderr.isatty():
+            print(f"\r{directory.name}: twin {seed + 1} of {seeds}", end="", file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    truth = figures(real.ticks, None)
+    cell = Cell(
+        name=directory.name,
+        query=real.spec.pipeline,
+        workload=real.spec.workload or "",
+        policy=real.header["policy"],
+        numbers=real.spec.numbers,
+        speed_up=real.spec.speed_up,
+        rate_scale=real.spec.rate_scale,
+        is_fitted=directory.resolve().name in profile.runs,
+        figures=compared(truth, twins),
+        operators={
+            name: (
+                each["replicas"]["avg"],
+                [t["operators"][name]["replicas"]["avg"] for t in twins],
+            )
+            for name, each in truth["operators"].items()
+        },
+    )
+    return _Twinned(cell=cell, real=real, ticks=first)
+
+
+def _command(args: argparse.Namespace) -> str:
+    named = "" if args.profile == SHIPPED else f" --profile {Path(args.profile).name}"
+    return f"penstock twin RUN...{named} --seeds {args.seeds} --markdown {args.markdown.name}"

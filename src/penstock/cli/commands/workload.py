@@ -1,0 +1,177 @@
+"""`penstock workload`: what load is offered over time?"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from penstock.cli.options import parse_pairs, read_minutes
+from penstock.core.numbers import pretty
+from penstock.core.params import Described
+from penstock.reports.text_charts import chart_width, sparkline
+from penstock.reports.text_layout import hang
+from penstock.workloads.expression import Named, Tree, parse, write
+from penstock.workloads.pattern import SEED, Pattern
+from penstock.workloads.plot import draw_workload
+from penstock.workloads.registry import PATTERNS, find_pattern, make_workload, read_params
+from penstock.workloads.spikes import Spikes
+from penstock.workloads.workload import Workload
+
+EXAMPLES = """\
+examples:
+  penstock workload                                      which workloads there are
+  penstock workload cosine                               the thesis' wave, as published
+  penstock workload random --seed 1073 --json            one rate a minute, for machines
+  penstock workload increase --param spike_up=0.05       any workload can have spikes on top
+  penstock workload "cosine * 0.1 + constant(rate=2e4)"  two at once
+  penstock workload "constant for 30 then dns" --plot load.svg
+  penstock workload trace --param file=tweets.csv --param count=value --param mean=5000
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "workload",
+        help="show the load that is offered over time",
+        description="Show a workload: a sparkline and figures, JSON, or a picture.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="a workload, or several joined by +, * and then"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=read_minutes,
+        metavar="N",
+        help="length (140, as published; convergence 90)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=SEED, metavar="S", help="seed of its draws (%(default)s)"
+    )
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="parameter of the workload"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON: one rate a minute")
+    parser.add_argument("--plot", metavar="FILE", help="draw it (.png, .svg or .pdf)")
+    parser.add_argument("--list", action="store_true", help="list all workloads, or only NAME")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the workload and show it in the way asked for."""
+    if args.list or not args.name:
+        chosen = [find_pattern(args.name)] if args.name else list(PATTERNS.values())
+        print(_list_json(chosen) if args.json else _list(chosen))
+        return 0
+    given = parse_pairs(args.param, "--param")
+    load = make_workload(args.name, args.minutes, args.seed, given)
+    tree = parse(args.name)
+    title = f"{write(tree)}, seed {args.seed}"
+    if args.plot:
+        print(f"picture: {draw_workload(load, title, args.plot)}", file=sys.stderr)
+    if args.json:
+        print(json.dumps(_to_json(load, tree, args.seed, given)))
+    else:
+        print(_report(load, title))
+    return 0
+
+
+def _report(load: Workload, title: str) -> str:
+    minutes = pretty(load.duration_s / 60)
+    width = chart_width()
+    line = sparkline(load.mean_rates(load.duration_s / width).tolist())
+    axis = f"0{minutes + ' min':>{width - 1}}"
+    return "\n".join([title, "", line, axis, "", *_figures(load, minutes)])
+
+
+def _figures(load: Workload, minutes: str) -> list[str]:
+    rates = load.mean_rates()
+    low, high = int(rates.argmin()), int(rates.argmax())
+    rows = [
+        ("min", pretty(float(rates[low])), f"records/s, minute {low}"),
+        ("mean", pretty(load.mean_rate), "records/s"),
+        ("max", pretty(float(rates[high])), f"records/s, minute {high}"),
+        ("total", pretty(load.total_records), "records"),
+        ("length", minutes, "minutes"),
+    ]
+    wide = max(len(number) for _, number, _ in rows)
+    return [f"{label:<8}{number:>{wide}} {unit}" for label, number, unit in rows]
+
+
+def _to_json(load: Workload, tree: Tree, seed: int, given: dict[str, str]) -> dict[str, Any]:
+    rates = [_number(rate) for rate in load.mean_rates()]
+    return {
+        "name": write(tree),
+        "seed": seed,
+        "minutes": _number(load.duration_s / 60),
+        "params": _used(tree, given),
+        "total_records": load.total_records,
+        "min": min(rates),
+        "mean": _number(load.mean_rate),
+        "max": max(rates),
+        "rates": rates,
+    }
+
+
+def _number(value: float) -> int | float:
+    """Write whole numbers without a fraction, and others without float noise."""
+    return int(value) if value == int(value) else round(float(value), 6)
+
+
+def _used(tree: Tree, given: dict[str, str]) -> dict[str, Any]:
+    """Return all parameters of a single workload; in an expression they stand in its name."""
+    if not isinstance(tree, Named):
+        return {}
+    told = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
+    params, spikes = read_params(find_pattern(tree.name), told)
+    return asdict(params) | (asdict(spikes) if spikes.wanted else {})
+
+
+def _list(patterns: Sequence[Pattern]) -> str:
+    spikes = "\n".join(["on top of any workload:", *map(_param_line, Spikes.describe())])
+    return "\n\n".join([*map(_describe, patterns), spikes])
+
+
+def _describe(pattern: Pattern) -> str:
+    head = [hang(pattern.name, pattern.summary, 19), hang("", pattern.source, 19)]
+    own = [_param_line(item) for item in pattern.params.describe()]
+    spikes = [
+        _param_line(replace(item, default=getattr(pattern.spikes, item.name)))
+        for item in Spikes.describe()
+        if pattern.spikes.wanted
+    ]
+    return "\n".join(head + own + spikes)
+
+
+def _param_line(item: Described) -> str:
+    notes = "; ".join(part for part in (item.spec.unit, item.spec.bounds) if part)
+    value = item.name if item.default in (None, "") else f"{item.name}={_default(item.default)}"
+    return hang(f"  {value}", f"{item.spec.doc}{f' ({notes})' if notes else ''}", 25)
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _list_json(patterns: Sequence[Pattern]) -> str:
+    return json.dumps(
+        [
+            {
+                "name": pattern.name,
+                "summary": pattern.summary,
+                "source": pattern.source,
+                "minutes": pattern.minutes,
+                "seeded": pattern.seeded,
+                "arrivals": pattern.arrivals,
+                "params": {item.name: item.default for item in pattern.params.describe()},
+            }
+            for pattern in patterns
+        ],
+        indent=2,
+    )

@@ -1,0 +1,160 @@
+"""Options of a run on Spark and what they start; `run` and `nexmark run` share them."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.cli.options import parse_pairs, read_initial, read_minutes
+from penstock.errors import InputError
+from penstock.workloads.pattern import SEED
+
+if TYPE_CHECKING:
+    from penstock.runs.spark_spec import SparkSpec
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add what can be asked of a run, besides what runs and where it is kept."""
+    add = parser.add_argument
+    add("--workload", metavar="NAME", help="see penstock workload")
+    add(
+        "--minutes",
+        type=read_minutes,
+        metavar="N",
+        help="length of the workload, or of the run (what takes 2 minutes)",
+    )
+    add(
+        "--speed-up",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="the same in less time (%(default)g)",
+    )
+    add(
+        "--rate-scale",
+        type=float,
+        default=1.0,
+        metavar="Y",
+        help="every rate times Y (%(default)g)",
+    )
+    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
+    policies = parser.add_mutually_exclusive_group()
+    policies.add_argument("--policy", metavar="NAME", help="see penstock policies (queueing)")
+    policies.add_argument("--compare", metavar="A,B,..", help="these policies, one by one")
+    _add_how(parser)
+    add("--plain", action="store_true", help="one line a decision instead of a live view")
+
+
+def _add_how(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    for option, about in (
+        ("--param", "parameter of the policy"),
+        ("--guard", "guard, see policies --guards"),
+        ("--workload-param", "parameter of the workload"),
+    ):
+        add(option, action="append", default=[], metavar="K=V", help=about)
+    add("--initial", metavar="N", help="replicas at the start: 2, or resize:1,recognise:3")
+    add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
+    add("--interval", type=float, metavar="S", help="time between decisions (15)")
+    add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
+    about = "restart operators that fail for so long (for ever; 5 with produces)"
+    add("--retry-for", type=float, metavar="MINUTES", help=about)
+    add("--dry-run", action="store_true", help="decide, but change nothing")
+    about = "keep at most so many MB of the journal (80)"
+    add("--journal-mb", type=float, metavar="N", help=about)
+    add("--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] (one process)")
+    add("--executors", metavar="A:B", help="least and most executors of a cluster (1:WORKERS)")
+
+
+def run_pipeline(args: argparse.Namespace) -> int:
+    """Run, keep the run, show it."""
+    # loaded where it is needed: other commands shall not wait for Spark
+    from penstock.cli.spark_runs import (  # noqa: PLC0415
+        compare,
+        default_directory,
+        prepare_policies,
+        run_one,
+    )
+    from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+    from penstock.runs.spark_spec import read_spec  # noqa: PLC0415
+
+    if args.resume is not None:
+        _refuse_others(args)
+        directory = Path(args.resume)
+        prepared = prepare(read_spec(directory))
+        allowed = args.allow_removal
+        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
+        return _shown({"": result}, directory, args, code)
+    if args.pipeline is None:
+        raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
+    spec = read_run_spec(args)
+    if args.compare is None:
+        prepared = prepare(spec)
+        directory = Path(args.out) if args.out else default_directory(prepared, spec.policy)
+        allowed = args.allow_removal
+        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
+        return _shown({"": result}, directory, args, code)
+    if args.param:
+        hint = "compare policies as they are, or run them one by one with --policy"
+        raise InputError("--param", "parameters belong to one policy, but --compare has many", hint)
+    names = [name.strip() for name in args.compare.split(",") if name.strip()]
+    runs = prepare_policies(spec, names)
+    first = next(iter(runs.values()), None)
+    if first is None:
+        raise InputError("--compare", "names no policy", "such as --compare ds2,psps")
+    directory = Path(args.out) if args.out else default_directory(first, "compare")
+    results, code = compare(runs, directory, plain=args.plain)
+    return _shown(results, directory, args, code)
+
+
+def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
+    """What the options ask for."""
+    from penstock.runs.spark_spec import SparkSpec  # noqa: PLC0415
+
+    return SparkSpec(
+        pipeline=args.pipeline,
+        workload=args.workload,
+        policy=args.policy or "queueing",
+        params=parse_pairs(args.param, "--param"),
+        guards=parse_pairs(args.guard, "--guard"),
+        workload_params=parse_pairs(args.workload_param, "--workload-param"),
+        speed_up=args.speed_up,
+        rate_scale=args.rate_scale,
+        minutes=args.minutes,
+        seed=args.seed,
+        objective_s=args.objective,
+        interval_s=args.interval,
+        numbers=parse_pairs(args.set, "--set"),
+        initial=read_initial(args.initial),
+        dry_run=args.dry_run,
+        batch_s=args.batch,
+        master=args.master,
+        executors=args.executors,
+        journal_mb=args.journal_mb,
+        retry_minutes=args.retry_for,
+    )
+
+
+def _refuse_others(args: argparse.Namespace) -> None:
+    """A run goes on as it was asked for."""
+    given = args.pipeline or args.policy or args.compare or args.param or args.guard or args.set
+    if given or args.master or args.executors:
+        hint = "give --resume DIR alone, or begin another run"
+        raise InputError("--resume", "goes on with what its run.toml says", hint)
+
+
+def _shown(
+    results: dict[str, dict[str, Any]], directory: Path, args: argparse.Namespace, code: int
+) -> int:
+    from penstock.reports.spark_result_text import comparison, report  # noqa: PLC0415
+
+    print(f"kept in {directory}", file=sys.stderr)
+    single = results.get("")
+    if args.json:
+        print(json.dumps(results if single is None else single, indent=2))
+    elif single is not None:
+        print("\n".join(report(single, directory)))
+    else:
+        print("\n".join(comparison(results, directory)))
+    return code

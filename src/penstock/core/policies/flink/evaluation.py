@@ -1,0 +1,87 @@
+"""What the Flink autoscaler makes of its metric window: demand and capacity of each operator."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.policies.flink.metric_window import Array, Measures, Windows
+from penstock.core.policy import History
+from penstock.core.topology import Topology
+
+#: A source that has this many seconds of records waiting shows what it can really read.
+OBSERVED_LAG_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One operator at every instant of the history. Rates are records/s of the whole operator."""
+
+    #: What it will be asked to take, and what working off the lag adds to that.
+    target: Array
+    catch_up: Array
+    #: What it could take if it were never idle (true processing rate); infinite while idle.
+    capacity: Array
+    #: Seconds of records that wait at a source; 0 elsewhere.
+    lag_s: Array
+
+
+def evaluate(
+    history: History, windows: Windows, *, catch_up_s: float, observed_switch: float
+) -> dict[str, Evaluated]:
+    """Evaluate every operator, from the sources down."""
+    graph, ops = history[-1].topology, history[-1].operators
+    measures = Measures(history, windows)
+    seen: dict[str, Evaluated] = {}
+    for name in graph.order:
+        lag_s = target = catch_up = np.zeros(len(history))
+        inputs = measures.mean(name, "input_rate")
+        capacity = _by_busy_time(inputs, measures.mean(name, "busy"))
+        if ops[name].is_source:
+            # lag that is not reported counts as none
+            lag, growth = measures.known(name, "queue"), measures.known(name, "queue_growth")
+            target = np.maximum(0.0, inputs + windows.slope(lag, growth))
+            catch_up = lag / catch_up_s if catch_up_s else catch_up
+            lag_s = _ratio(lag, inputs)
+            capacity = _as_observed(name, measures, windows, capacity, observed_switch)
+        for up in ops[name].upstream:
+            share = _ratio(_edge(up, name, graph, measures), measures.mean(up, "input_rate"))
+            target = target + seen[up].target * share
+            catch_up = catch_up + seen[up].catch_up * share
+        seen[name] = Evaluated(target, catch_up, capacity, lag_s)
+    return seen
+
+
+def _edge(up: str, name: str, graph: Topology, measures: Measures) -> Array:
+    """Records/s on one edge, as far as operators' totals tell."""
+    others = [other for other in graph.upstream[name] if other != up]
+    if not others:
+        return measures.mean(name, "input_rate")
+    if all(len(graph.downstream[other]) == 1 for other in others):
+        elsewhere = np.sum([measures.mean(other, "output_rate") for other in others], axis=0)
+        return np.asarray(measures.mean(name, "input_rate") - elsewhere)
+    return measures.mean(up, "output_rate")
+
+
+def _by_busy_time(inputs: Array, busy: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        return np.where(inputs == 0, np.inf, np.where(busy > 0, inputs / busy, np.nan))
+
+
+def _as_observed(
+    name: str, measures: Measures, windows: Windows, by_busy: Array, observed_switch: float
+) -> Array:
+    """What a source took while there was more than enough to read, if that is less."""
+    rate = measures[name, "input_rate"]
+    held, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (held < 1)
+        observed = windows.mean(np.where(saturated, rate / (1 - held), np.nan))
+    trusted = (windows.sum(saturated) >= 2) & (
+        ~np.isfinite(by_busy) | (by_busy > (1 + observed_switch) * observed)
+    )
+    return np.where(trusted, observed, by_busy)
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        return np.where((above > 0) & (below > 0), above / below, 0.0)

@@ -1,0 +1,80 @@
+"""DNS: the application of the predictive paper on name server traffic (V-G2, figure 13).
+
+Four operators take lookups apart, measure the names that are looked up, tell ordinary names from
+those made up by programs, and store the result.
+"""
+
+import pyarrow as pa
+
+from penstock.demos.services.service import Service
+from penstock.demos.texts import lookups, name_shape
+from penstock.demos.texts.json_lines import to_json
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.text_columns import choose
+
+_MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)
+
+
+def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
+    """Declare the pipeline; at each operator a record takes service_s, or what it takes if 0.
+
+    With service times every operator waits for what is left of them after its real work, as it
+    would for a server; without, a core does many thousands of lookups a second.
+    """
+    service = Service(service_s=service_s, scv=scv)
+    chunk_rows = service.chunk_rows
+    pipeline = Pipeline("dns", summary="lookups of names that nobody would think of")
+    pipeline.topic("lookups", "id long, line string")
+    pipeline.topic("parsed", "id long, client string, name string, type string")
+    pipeline.topic("measured", f"id long, client string, name string, {_MEASURED}")
+    pipeline.topic("verdicts", "id long, client string, name string, verdict string, sure double")
+    pipeline.topic("stored", "id long, document string")
+
+    pipeline.produces("lookups", arrivals="bursty")(lookups.lookups)
+
+    @pipeline.batches(reads="lookups", writes="parsed", chunk_rows=chunk_rows)
+    def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take each line of the log apart."""
+        with service.lasting("parse", batch["id"]):
+            return lookups.parse(batch)
+
+    @pipeline.batches(reads="parsed", writes="measured", chunk_rows=chunk_rows)
+    def features(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Measure each name: its length and labels, how mixed its letters are."""
+        with service.lasting("features", batch["id"]):
+            kept = {name: batch[name] for name in ("id", "client", "name")}
+            return pa.record_batch(kept | name_shape.measure(batch["name"]))
+
+    @pipeline.batches(
+        reads="measured",
+        writes="verdicts",
+        resource=Shipped(name_shape.trained),
+        chunk_rows=chunk_rows,
+    )
+    def classify(batch: pa.RecordBatch, tree: name_shape.Tree) -> pa.RecordBatch:
+        """Say whether each name is ordinary, generated or a tunnel, and how sure that is."""
+        with service.lasting("classify", batch["id"]):
+            measures = {name: batch[name].to_numpy() for name in name_shape.MEASURES}
+            chances = tree.predict_proba(name_shape.as_matrix(measures))
+            return pa.record_batch(
+                {
+                    "id": batch["id"],
+                    "client": batch["client"],
+                    "name": batch["name"],
+                    "verdict": choose(lookups.KINDS, chances.argmax(axis=1)),
+                    "sure": chances.max(axis=1),
+                }
+            )
+
+    @pipeline.batches(reads="verdicts", writes="stored", chunk_rows=chunk_rows)
+    def store(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Write what was found as a document under the number of the lookup."""
+        with service.lasting("store", batch["id"]):
+            found = {name: batch[name] for name in ("client", "name", "verdict", "sure")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+
+    return pipeline
+
+
+PIPELINE = build()

@@ -1,0 +1,1 @@
+"""Services that demo pipelines call and wait for."""

@@ -1,0 +1,74 @@
+"""Tweets: the application of "A predictive approach for dynamic replication" (V-A, figure 7).
+
+Four operators judge tweets by what they are about and by who wrote them, and store the result.
+"""
+
+import pyarrow as pa
+
+from penstock.demos.services.service import Service
+from penstock.demos.texts import authors
+from penstock.demos.texts import messages as sayings
+from penstock.demos.texts import topics_model as subjects
+from penstock.demos.texts.bayes import Bayes
+from penstock.demos.texts.json_lines import to_json
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.shared_resource import Shipped
+
+
+def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
+    """Declare the pipeline; at each operator a record takes service_s, or what it takes if 0.
+
+    With service times every operator waits for what is left of them after its real work, as it
+    would for a server; without, a core does many thousands of tweets a second.
+    """
+    pipeline = Pipeline("tweets", summary="tweets judged by content and by author")
+    declare(pipeline, Service(service_s=service_s, scv=scv))
+    return pipeline
+
+
+def declare(pipeline: Pipeline, service: Service) -> None:
+    """Add the four operators and their topics to a pipeline."""
+    chunk_rows = service.chunk_rows
+    pipeline.topic("tweets", "id long, line string")
+    pipeline.topic("parsed", "id long, author string, text string")
+    pipeline.topic("contents", "id long, author string, content string, sure double")
+    pipeline.topic("judged", "id long, author string, standing string, content string, sure double")
+    pipeline.topic("stored", "id long, document string")
+
+    pipeline.produces("tweets", arrivals="poisson")(sayings.tweets)
+
+    @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
+    def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take the JSON of each tweet apart; links and addressees are left out of its text."""
+        with service.lasting("parse", batch["id"]):
+            return sayings.parse(batch)
+
+    @pipeline.batches(
+        reads="parsed", writes="contents", resource=Shipped(subjects.trained), chunk_rows=chunk_rows
+    )
+    def content(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
+        """Say what each tweet is about, and how sure that is."""
+        with service.lasting("content", batch["id"]):
+            about, sure = model.judge(batch["text"])
+            return pa.record_batch(
+                {"id": batch["id"], "author": batch["author"], "content": about, "sure": sure}
+            )
+
+    @pipeline.batches(
+        reads="contents", writes="judged", resource=authors.directory, chunk_rows=chunk_rows
+    )
+    def author(batch: pa.RecordBatch, directory: pa.Table) -> pa.RecordBatch:
+        """Look up who wrote each tweet: press, office, robot, or a person."""
+        with service.lasting("author", batch["id"]):
+            standing = authors.standing(directory, batch["author"])
+            return batch.add_column(2, "standing", standing)
+
+    @pipeline.batches(reads="judged", writes="stored", chunk_rows=chunk_rows)
+    def store(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Write what was found as a document under the number of the tweet."""
+        with service.lasting("store", batch["id"]):
+            found = {name: batch[name] for name in ("author", "standing", "content", "sure")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+
+
+PIPELINE = build()

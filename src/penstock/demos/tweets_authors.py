@@ -1,0 +1,27 @@
+"""Tweets by author: the tweets of the predictive paper, and how many each author has written.
+
+The four operators are those of `tweets`; a fifth one beside the last counts by author.
+"""
+
+from penstock.demos import tweets
+from penstock.demos.services.service import Service
+from penstock.demos.services.with_service import served
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful.keyed_counts import counts
+
+
+def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
+    """Declare the pipeline; to count a tweet takes service_s on average, 0 for what it takes.
+
+    The counter waits for what is left of that after its real work, as it would for a store of
+    profiles; the other operators wait for nothing.
+    """
+    summary = "tweets judged by content and by author, and counted by author"
+    pipeline = Pipeline("tweets-authors", objective_s=5, summary=summary)
+    tweets.declare(pipeline, Service())
+    waiting = served(counts(by="author"), Service(service_s=service_s, scv=scv), "count")
+    pipeline.sliced(reads="judged", writes="written", name="count")(waiting)
+    return pipeline
+
+
+PIPELINE = build()

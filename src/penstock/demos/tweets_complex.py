@@ -1,0 +1,148 @@
+"""Complex tweets: the larger application of the predictive paper (V-G1, figure 12).
+
+Tweets in English are split into news, which are sorted by subject, and opinions, which are for
+or against something; both are stored. The figure is not in the text of the paper: the graph is
+ours, and that of the simulated pipeline. An operator writes one topic, so the split is made by
+two readers of it, each of which keeps its own.
+"""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.demos.services.service import Service
+from penstock.demos.texts import messages as sayings
+from penstock.demos.texts import sentiment as feelings
+from penstock.demos.texts import topics_model as subjects
+from penstock.demos.texts.bayes import Bayes
+from penstock.demos.texts.json_lines import to_json
+from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.text_columns import choose, pc
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+#: Service times as shares of that of the heaviest operator, as in the simulated pipeline.
+SHARES = {
+    "parse": 0.1,
+    "kind": 0.125,
+    "news": 0.25,
+    "topic": 0.4,
+    "opinion": 0.25,
+    "sentiment": 1.0,
+    "store": 0.125,
+}
+#: Who speaks of himself has an opinion.
+OPINION_WORDS = r"\b(i|me|my|honestly)\b"
+
+
+def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
+    """Declare the pipeline; a record takes service_s at `sentiment`, and less at the others.
+
+    With service times batch operators wait for what is left of them after their real work, as
+    they would for a server. `language` is a function over frames: Spark runs it by itself,
+    and it takes what it takes.
+    """
+    heaviest = Service(service_s=service_s, scv=scv)
+    service = {name: heaviest.but(service_s=service_s * share) for name, share in SHARES.items()}
+    chunk_rows = heaviest.chunk_rows
+    pipeline = Pipeline("tweets-complex", summary="news by subject, opinions by feeling")
+    pipeline.topic("tweets", "id long, line string")
+    pipeline.topic("parsed", "id long, author string, text string")
+    pipeline.topic("english", "id long, author string, text string")
+    pipeline.topic("kinds", "id long, author string, text string, kind string")
+    pipeline.topic("headlines", "id long, author string, text string")
+    pipeline.topic("views", "id long, author string, text string")
+    pipeline.topic("subjects", "id long, author string, kind string, found string, weight double")
+    pipeline.topic("feelings", "id long, author string, kind string, found string, weight double")
+    pipeline.topic("stored", "id long, document string")
+
+    pipeline.produces("tweets", arrivals="poisson")(sayings.tweets)
+
+    @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
+    def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Take the JSON of each tweet apart; links and addressees are left out of its text."""
+        with service["parse"].lasting("parse", batch["id"]):
+            return sayings.parse(batch)
+
+    @pipeline.operator(reads="parsed", writes="english")
+    def language(tweets: "DataFrame") -> "DataFrame":
+        """Keep what has more small words of English than of any other language."""
+        from pyspark.sql import functions as fn  # noqa: PLC0415 - where Spark is only
+
+        words = fn.split(fn.lower("text"), " ")
+
+        def small_words(of: str) -> "Column":
+            listed = fn.array(*(fn.lit(word) for word in SMALL_WORDS[of]))
+            return fn.size(fn.array_intersect(words, listed))
+
+        others = (small_words(of) for of in LANGUAGES if of != "en")
+        return tweets.where(small_words("en") > fn.greatest(*others))
+
+    @pipeline.batches(reads="english", writes="kinds", chunk_rows=chunk_rows)
+    def kind(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Tell opinions, in which people speak of themselves, from news."""
+        with service["kind"].lasting("kind", batch["id"]):
+            personal = pc.match_substring_regex(batch["text"], OPINION_WORDS, ignore_case=True)
+            kinds = choose(sayings.KINDS, pc.cast(personal, pa.int8()))
+            return batch.append_column("kind", kinds)
+
+    @pipeline.batches(reads="kinds", writes="headlines", chunk_rows=chunk_rows)
+    def news(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Keep news, without the words that announce them."""
+        kept = batch.filter(pc.field("kind") == "news").drop_columns("kind")
+        with service["news"].lasting("news", kept["id"]):
+            headline = pc.replace_substring_regex(kept["text"], "^[^:]{1,30}: ", "")
+            return kept.set_column(2, "text", headline)
+
+    @pipeline.batches(
+        reads="headlines",
+        writes="subjects",
+        resource=Shipped(subjects.trained),
+        chunk_rows=chunk_rows,
+    )
+    def topic(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
+        """Say what each of the news is about, and how sure that is."""
+        with service["topic"].lasting("topic", batch["id"]):
+            return _found(batch, "news", *model.judge(batch["text"]))
+
+    @pipeline.batches(reads="kinds", writes="views", chunk_rows=chunk_rows)
+    def opinion(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Keep opinions, without the tags under which they are filed."""
+        kept = batch.filter(pc.field("kind") == "opinion").drop_columns("kind")
+        with service["opinion"].lasting("opinion", kept["id"]):
+            view = pc.replace_substring_regex(kept["text"], r" ?#\w+", "")
+            return kept.set_column(2, "text", view)
+
+    @pipeline.batches(reads="views", writes="feelings", chunk_rows=chunk_rows)
+    def sentiment(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Say whether each opinion is for or against its thing, and how strongly."""
+        with service["sentiment"].lasting("sentiment", batch["id"]):
+            return _found(batch, "opinion", *feelings.judge(batch["text"]))
+
+    @pipeline.batches(reads=("subjects", "feelings"), writes="stored", chunk_rows=chunk_rows)
+    def store(batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Write what was found as a document under the number of the tweet."""
+        with service["store"].lasting("store", batch["id"]):
+            found = {name: batch[name] for name in ("author", "kind", "found", "weight")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+
+    return pipeline
+
+
+def _found(batch: pa.RecordBatch, kind: str, found: pa.Array, weight: pa.Array) -> pa.RecordBatch:
+    kinds = pa.repeat(kind, len(batch))
+    return pa.record_batch(
+        {
+            "id": batch["id"],
+            "author": batch["author"],
+            "kind": kinds,
+            "found": found,
+            "weight": weight,
+        }
+    )
+
+
+PIPELINE = build()

@@ -1,0 +1,1 @@
+"""What micro-batch engines share: batch records, admission, dealing, snapshots. No pyspark."""

@@ -1,0 +1,174 @@
+"""The record of a batch: what every task did and wrote. Pure values; format 1."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from penstock.engines.microbatch.event_time import ColumnTime, Progress
+from penstock.state.version import Version
+from penstock.topics.embedded.segment import Segment
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord:
+    """What one replica did in one batch."""
+
+    rows_in: int
+    rows_out: int
+    #: Seconds in which the operator's function worked, and what the processor spent on it.
+    busy_s: float
+    cpu_s: float | None
+    began: float
+    ended: float
+    #: Chunks of rows, and the sum of (seconds of a chunk)^2 / (its rows): gives the variation.
+    chunks: int = 0
+    squares: float = 0.0
+    #: With state: the slices it worked on, and the seconds for each.
+    slices: tuple[int, ...] = ()
+    loads: tuple[float, ...] = ()
+    #: Rows of each of these slices.
+    counts: tuple[int, ...] = ()
+    #: Rows that came too late.
+    late: int = 0
+    #: Rows fewer, and rows more, than calls of the function were given.
+    filtered: int = 0
+    expanded: int = 0
+    #: Rows that the function failed on, and that went to the error topic.
+    put_aside: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord:
+    """One batch of one operator."""
+
+    batch: int
+    #: Offsets of each topic that was read; rows between them, less what was dropped.
+    start: Mapping[str, int] = field(default_factory=dict)
+    end: Mapping[str, int] = field(default_factory=dict)
+    planned_at: float
+    committed_at: float
+    tasks: tuple[TaskRecord, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    waiting: int | None = None
+    #: Rows written, by the second (a float) in which they were due at their producer.
+    events: tuple[tuple[float, int], ...] = ()
+    outputs: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
+    #: What the operator remembers after this batch, and the latest event time of each input in
+    #: source batches that were read completely.
+    state: Version | None = None
+    latest: Mapping[str, int | None] = field(default_factory=dict)
+    #: Sums over all batches up to this one (`totals.py`); empty in old records.
+    totals: Mapping[str, int] = field(default_factory=dict)
+    #: The batch in Spark's log of offsets, word for word; empty in old records. From it the
+    #: log can be written again.
+    offset_log: str = ""
+    #: How far each input is, by timestamp column, and all of them together.
+    progress: Mapping[str, Progress] = field(default_factory=dict)
+    event_times: Mapping[str, int | None] = field(default_factory=dict)
+    #: Inputs whose last source batch is not read completely yet.
+    open_inputs: tuple[str, ...] = ()
+
+    @property
+    def replicas(self) -> int:
+        """Tasks that ran."""
+        return len(self.tasks)
+
+    @property
+    def rows_in(self) -> int:
+        """Rows that were processed."""
+        return sum(task.rows_in for task in self.tasks)
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that were written to the operator's topic."""
+        return sum(task.rows_out for task in self.tasks)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write as plain dictionaries."""
+        data = asdict(replace(self, outputs={}, state=None))
+        data["outputs"] = {
+            topic: [segment.to_json() for segment in segments]
+            for topic, segments in self.outputs.items()
+        }
+        data["state"] = self.state.to_json() if self.state else None
+        return {"version": VERSION, **data}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "BatchRecord":
+        """Read what `to_json` wrote."""
+        fields = {key: value for key, value in data.items() if key != "version"}
+        fields["tasks"] = tuple(_task(task) for task in data["tasks"])
+        state = data.get("state")
+        fields["state"] = Version.from_json(state) if state else None
+        fields["open_inputs"] = tuple(data.get("open_inputs", ()))
+        fields["progress"] = {
+            topic: {column: ColumnTime(*times) for column, times in columns.items()}
+            for topic, columns in data.get("progress", {}).items()
+        }
+        fields["events"] = tuple((second, rows) for second, rows in data["events"])
+        fields["outputs"] = {
+            topic: tuple(Segment.from_json(segment) for segment in segments)
+            for topic, segments in data["outputs"].items()
+        }
+        return cls(**fields)
+
+
+def _task(data: Mapping[str, Any]) -> TaskRecord:
+    many = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
+    return TaskRecord(**{**data, **many})
+
+
+def source_offsets(offset_log: str) -> tuple[str, ...]:
+    """Return the offsets that a batch of Spark's log has, one for each source.
+
+    >>> source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
+    ('{"logOffset":4}',)
+    """
+    return tuple(offset_log.splitlines()[2:])
+
+
+def write_record(record: BatchRecord) -> bytes:
+    """Write the file of a record: the record, and a checksum of it."""
+    data = record.to_json()
+    return _line(data | {"crc": zlib.crc32(_line(data))})
+
+
+def read_record(content: bytes) -> BatchRecord:
+    """Read what `write_record` wrote, or an old one without a checksum.
+
+    `ValueError` says what is wrong with it.
+    """
+    try:
+        data = json.loads(content)
+        version, crc = data["version"], data.pop("crc", None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("is empty, cut short or no record of a batch") from None
+    if version != VERSION:
+        raise ValueError(f"has version {version}, only {VERSION} can be read")
+    if crc is not None and zlib.crc32(_line(data)) != crc:
+        raise ValueError("was altered: its checksum differs")
+    try:
+        return BatchRecord.from_json(data)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("is no record of a batch that this version can read") from None
+
+
+def _line(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
+
+
+def have_same_input(kept: BatchRecord, attempt: BatchRecord) -> bool:
+    """Whether a later attempt at a batch has the rows of its record, as far as both tell.
+
+    Where a first batch begins may have moved on: retention removes rows that were read.
+    """
+    known, planned = source_offsets(kept.offset_log), source_offsets(attempt.offset_log)
+    if known and planned and known != planned:
+        return False
+    has_begin = all(kept.start.get(name, low) <= low for name, low in attempt.start.items())
+    return has_begin and dict(kept.end) == dict(attempt.end)

@@ -1,0 +1,70 @@
+"""What an operator has done since its run began; each record of a batch carries it on. Pure.
+
+Old records are removed, so sums over them would forget. A row is lost if no batch took it: if
+the next batch begins behind the end of the last one, or if a batch counted fewer rows than lie
+between its offsets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from penstock.engines.microbatch.batch_record import BatchRecord
+
+#: The first batch that is counted; 0 unless the run was begun by an earlier version.
+SINCE = "since"
+#: Before the name of a topic: the rows that the operator has written to it.
+WRITTEN = "written:"
+_COUNTED = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
+_WRONG = ("skipped", "repeated")
+#: Rows that a sliced operator has taken beyond its offsets: a batch that ends inside a record
+#: batch takes a part of each slice, which is rounded. At the end of a topic it is 0.
+AHEAD = "ahead"
+
+
+def with_totals(record: BatchRecord, before: BatchRecord | None, kind: str) -> BatchRecord:
+    """Return a record with the totals up to its batch; `before` is the record of the last one."""
+    known: Mapping[str, int] = before.totals if before is not None else {}
+    since = known.get(SINCE, record.batch)
+    old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG, AHEAD)}
+    new = {**_counts(record, kind), **_gaps(record, before, kind)}
+    written = {
+        f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
+        for topic, segments in record.outputs.items()
+    }
+    carried = {name: rows for name, rows in known.items() if name.startswith(WRITTEN)}
+    totals = {name: rows + new[name] for name, rows in old.items()}
+    totals |= carried | {name: rows + carried.get(name, 0) for name, rows in written.items()}
+    return replace(record, totals={**totals, SINCE: since})
+
+
+def _counts(record: BatchRecord, kind: str) -> dict[str, int]:
+    tasks = record.tasks
+    filtered, expanded = sum(t.filtered for t in tasks), sum(t.expanded for t in tasks)
+    if kind == "frame":  # whose tasks see what goes in and what comes out, and no calls
+        surplus = [task.rows_out - task.rows_in for task in tasks]
+        filtered, expanded = sum(max(0, -n) for n in surplus), sum(max(0, n) for n in surplus)
+    return {
+        "rows_in": record.rows_in,
+        "rows_out": record.rows_out,
+        "filtered": filtered,
+        "expanded": expanded,
+        "late": sum(task.late for task in tasks),
+        "put_aside": sum(task.put_aside for task in tasks),
+        "dropped": sum(record.dropped.values()),
+    }
+
+
+def _gaps(record: BatchRecord, before: BatchRecord | None, kind: str) -> dict[str, int]:
+    """Rows that were passed over, and rows that were taken again."""
+    ends = before.end if before is not None else {}
+    steps = [record.start[topic] - end for topic, end in ends.items() if topic in record.start]
+    planned = sum(end - record.start.get(topic, end) for topic, end in record.end.items())
+    counted = record.rows_in + sum(record.dropped.values())
+    # an ingest reads no topic, and a record without tasks only deals state anew
+    surplus = counted - planned if record.end and record.tasks else 0
+    ahead, surplus = (surplus, 0) if kind == "sliced" else (0, surplus)
+    return {
+        AHEAD: ahead,
+        "skipped": sum(max(0, step) for step in steps) + max(0, -surplus),
+        "repeated": sum(max(0, -step) for step in steps) + max(0, surplus),
+    }

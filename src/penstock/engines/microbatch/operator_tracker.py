@@ -1,0 +1,200 @@
+"""One operator, followed by the driver: its query, its records, its queue."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from penstock.engines.microbatch.arrivals import Arrivals
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.operator_snapshot import Sighting
+from penstock.engines.port import Event
+
+
+class Log(Protocol):
+    """The records of an operator."""
+
+    @property
+    def next(self) -> int:
+        """The batch whose record comes next."""
+        ...
+
+    def news(self) -> list[BatchRecord]:
+        """Return those that came since the last call."""
+        ...
+
+
+class Line(Protocol):
+    """A topic, as far as rows wait in it."""
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest row."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The offset behind the newest row."""
+        ...
+
+    def refresh(self) -> int:
+        """Look for what came in; return the end."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Followed:
+    """What the driver knows of one operator. Three numbers of replicas are never one."""
+
+    name: str
+    upstream: tuple[str, ...]
+    min_replicas: int = 1
+    max_replicas: int
+    log: Log
+    topics: dict[str, Line]
+    batch_s: float
+    #: Rows that may wait before those who fill its queue are held; None for any number.
+    queue_limit: int | None = None
+    requested: int
+    running: int
+    #: Wall clock at which `requested` was asked for; None once it runs.
+    asked_at: float | None = None
+    batches_since: int = 0
+    #: Whether it has stopped for a change that is under way.
+    is_changing: bool = False
+    position: dict[str, int] = field(default_factory=dict)
+    records: deque[BatchRecord] = field(default_factory=deque)
+    fresh: list[BatchRecord] = field(default_factory=list)
+    queues: deque[tuple[float, float]] = field(default_factory=deque)
+    #: (wall clock, rows that ever came in).
+    offers: deque[tuple[float, float]] = field(default_factory=deque)
+    held: deque[tuple[float, float]] = field(default_factory=deque)
+    rows_in: int = 0
+    rows_dropped: int = 0
+    #: Rows that came after the watermark, and the topic that keeps them.
+    rows_late: int = 0
+    late_to: str | None = None
+    replica_s: float = 0.0
+    #: Rows that wait outside of the pipeline, in front of the ingests that fill its topics.
+    outside: float = 0.0
+    #: Where latency does not count from event times: when rows arrived.
+    arrivals: Arrivals | None = None
+
+    @property
+    def is_source(self) -> bool:
+        """Whether no other operator feeds it."""
+        return not self.upstream
+
+    @property
+    def offered(self) -> int:
+        """Rows that ever came into its topics."""
+        return sum(topic.end for topic in self.topics.values())
+
+    @property
+    def taken(self) -> int:
+        """Rows that it has left behind, processed or dropped."""
+        return sum(self.position.values())
+
+    def begin(self) -> None:
+        """Start where the records of an earlier start end."""
+        for record in self.log.news():
+            self._count(record)
+            if record.totals:  # the records of the first batches may be gone
+                self.rows_in = record.totals["rows_in"]
+                self.rows_dropped = record.totals["dropped"]
+                self.rows_late = record.totals["late"]
+        self.fresh.clear()
+        for name, topic in self.topics.items():
+            self.position.setdefault(name, topic.first)
+
+    def ask(self, replicas: int, now: float) -> None:
+        """Note that another number of replicas was asked for."""
+        self.requested, self.batches_since = replicas, 0
+        self.asked_at = now if replicas != self.running else None
+
+    def look(self, now: float, window_s: float, held_s: float | None = None) -> list[Event]:
+        """Read what is new; `now` is the wall clock. Events have wall clock times, too.
+
+        `held_s` are the seconds during which back-pressure kept it from reading so far.
+        """
+        events = []
+        for record in self.log.news():
+            events += self._count(record)
+        for topic in self.topics.values():
+            topic.refresh()
+        waiting = float(self.offered - self.taken)
+        self.queues.append((now, waiting + self.outside))
+        self.offers.append((now, self.offered + self.outside))
+        if self.asked_at is not None and not waiting and not self.is_changing:
+            # with nothing to do there is no batch; the order stands for the next row
+            events.append(self._runs(now))
+        self._forget(now - window_s)
+        if held_s is not None:
+            self.held.append((now, held_s))
+        return events
+
+    def _count(self, record: BatchRecord) -> list[Event]:
+        self.position.update(record.end)
+        if not record.tasks:  # state was dealt anew, and nothing else
+            return []
+        if self.arrivals is not None:
+            record = self.arrivals.follow(record)
+        self.records.append(record)
+        self.fresh.append(record)
+        self.rows_in += record.rows_in
+        events = []
+        if record.dropped:
+            lost = sum(record.dropped.values())
+            self.rows_dropped += lost
+            numbers = {"records": lost, **record.dropped}
+            events.append(
+                Event(at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers)
+            )
+        if late := sum(task.late for task in record.tasks):
+            events.append(self.count_late(late, record.committed_at))
+        self.batches_since += 1
+        if record.replicas == self.requested and self.asked_at is not None:
+            events.append(self._runs(record.planned_at))
+        self.running = record.replicas
+        return events
+
+    def count_late(self, rows: int, at: float) -> Event:
+        """Count rows that came after the watermark."""
+        self.rows_late += rows
+        numbers = {"records": rows, "total": self.rows_late, "kept_in": self.late_to or ""}
+        return Event(at=at, kind="late", operator=self.name, numbers=numbers)
+
+    def _runs(self, at: float) -> Event:
+        assert self.asked_at is not None
+        numbers = {
+            "replicas": self.requested,
+            "after_s": round(max(0.0, at - self.asked_at), 3),
+            "batches": self.batches_since,
+        }
+        self.running, self.asked_at = self.requested, None
+        return Event(at=at, kind="running", operator=self.name, numbers=numbers)
+
+    def _forget(self, before: float) -> None:
+        while len(self.records) > 1 and self.records[1].committed_at <= before:
+            self.records.popleft()
+        for samples in (self.queues, self.offers, self.held):
+            while len(samples) > 1 and samples[1][0] <= before:
+                samples.popleft()
+
+    def sighting(self, now: float, begin: float) -> Sighting:
+        """What a snapshot of it is made of."""
+        return Sighting(
+            name=self.name,
+            upstream=self.upstream,
+            min_replicas=self.min_replicas,
+            max_replicas=self.max_replicas,
+            requested=self.requested,
+            running=self.running,
+            now=now,
+            begin=begin,
+            batch_s=self.batch_s,
+            records=tuple(self.records),
+            queues=tuple(self.queues),
+            held_s=self.held[-1][1] - self.held[0][1] if self.held else None,
+            queue_limit=self.queue_limit,
+            is_ingested=self.arrivals is not None,
+        )

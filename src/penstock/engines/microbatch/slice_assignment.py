@@ -1,0 +1,99 @@
+"""Assigns the slices of an operator to the replicas of its next batch. Pure.
+
+The version of a state is that of the source's offset: Spark's offset log fixes the rows of a batch,
+so a batch that runs again begins with the same state and ends with the same, with any number of
+replicas.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.placement import place
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.pipelines.stateful.watermark import watermark_after
+from penstock.state.state_files import Run
+from penstock.state.version import Merged, Version, after
+
+#: Weight of the last batch in the load of a slice.
+_NEW = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceAssignment:
+    """The slices of one task, and the state that it begins with."""
+
+    slices: tuple[int, ...]
+    #: Of these slices; its watermark is that of the batch before.
+    version: Version
+    watermark: int | None
+    batch: int
+
+
+def assign_slices(
+    before: BatchRecord | None,
+    replicas: int,
+    loads: Sequence[float],
+    *,
+    watermark: int | None,
+    moves: Mapping[int, int] = FrozenDict(),
+) -> tuple[SliceAssignment, ...]:
+    """Assign slices to replicas by load; those that are well placed, or were moved, stay.
+
+    There is one load for each slice. `watermark` is that of the new batch.
+    """
+    version = (before.state if before else None) or Version(slices=len(loads))
+    were = homes_of(before) if before else {}
+    homes = place(loads, replicas, {**were, **moves})
+    batch = before.batch + 1 if before else 0
+    dealt = [[s for s in range(len(loads)) if homes[s] == index] for index in range(replicas)]
+    return tuple(
+        SliceAssignment(
+            slices=tuple(slices),
+            version=_of_slices(version, slices),
+            watermark=watermark,
+            batch=batch,
+        )
+        for slices in dealt
+    )
+
+
+def next_watermark(
+    before: BatchRecord | None, delay_us: int, idle: Collection[str] = ()
+) -> int | None:
+    """Return the watermark of the batch that follows a record; idle inputs do not hold it."""
+    if before is None:
+        return None
+    version = before.state.watermark if before.state else None
+    return watermark_after(version, before.latest, delay_us, idle)
+
+
+def _of_slices(version: Version, slices: Sequence[int]) -> Version:
+    mine = {number: version.of(number) for number in slices if version.of(number)}
+    return Version(slices=version.slices, runs=mine, watermark=version.watermark)
+
+
+def homes_of(record: BatchRecord) -> dict[int, int]:
+    """Return where slices were."""
+    return {number: home for home, task in enumerate(record.tasks) for number in task.slices}
+
+
+def loads_after(loads: Sequence[float], record: BatchRecord) -> list[float]:
+    """Return what is known of the load of each slice, in seconds a batch, after one more."""
+    known = list(loads)
+    for task in record.tasks:
+        for number, seconds in zip(task.slices, task.loads, strict=True):
+            known[number] = known[number] * (1 - _NEW) + seconds * _NEW
+    return known
+
+
+def version_after(
+    before: BatchRecord | None,
+    slices: int,
+    runs: Iterable[Run],
+    merged: Iterable[Merged],
+    watermark: int | None,
+) -> Version:
+    """Return the version that a batch leaves."""
+    version = (before.state if before else None) or Version(slices=slices)
+    return after(version, runs, merged, watermark)

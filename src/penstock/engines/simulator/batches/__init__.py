@@ -1,0 +1,1 @@
+"""The simulator at the resolution of micro-batches, calibrated on runs on Spark."""

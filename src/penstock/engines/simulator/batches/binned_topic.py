@@ -1,0 +1,153 @@
+"""Rows of a topic by when they were due: counts in bins, so that a million rows cost no more."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.engines.microbatch.event_counts import BIN_S, MOST_BINS, Events
+from penstock.workloads.arrivals import arrivals
+from penstock.workloads.piecewise import FloatArray
+from penstock.workloads.workload import Workload
+
+#: Seconds of a load that are counted at once.
+_BLOCK_S = 60.0
+
+
+class Rows(NamedTuple):
+    """Rows in the order in which they were written: due times, and how many of each."""
+
+    due: FloatArray
+    counts: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return int(self.counts.sum())
+
+    def between(self, start: int, end: int) -> "Rows":
+        """Return the rows from one place to another."""
+        edges = np.concatenate(([0], np.cumsum(self.counts)))
+        counts = np.diff(np.clip(edges, start, end))
+        return Rows(self.due[counts > 0], counts[counts > 0])
+
+    def events(self) -> Events:
+        """As a record of a batch has them: in few bins of equal width."""
+        if not len(self.due):
+            return ()
+        low, high = float(self.due.min()), float(self.due.max())
+        width = max(BIN_S, (high - low) / (MOST_BINS - 1))
+        places, inverse = np.unique(np.floor(self.due / width), return_inverse=True)
+        counts = np.bincount(inverse, weights=self.counts).astype(int)
+        return tuple(zip(((places + 0.5) * width).tolist(), counts.tolist(), strict=True))
+
+
+NOTHING = Rows(np.empty(0), np.empty(0, dtype=np.int64))
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """Return several rows as one."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return NOTHING
+    return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def whole_rows(due: FloatArray, expected: NDArray[np.floating], rest: float) -> tuple[Rows, float]:
+    """Return whole rows for parts of some, and what is left: of this time, and of the last."""
+    reached = np.cumsum(expected) + rest
+    whole = np.floor(reached + 1e-9)
+    left = float(reached[-1] - whole[-1]) if len(whole) else rest
+    counts = np.diff(whole, prepend=0.0).astype(np.int64)
+    return Rows(due[counts > 0], counts[counts > 0]), left
+
+
+class BinnedTopic:
+    """A topic in which readers have offsets; what all of them left behind is forgotten."""
+
+    def __init__(self) -> None:
+        self.first = self.end = 0
+        self._commits: list[Rows] = []
+        #: Offset of the first row of each commit.
+        self._starts: list[int] = []
+
+    def refresh(self) -> int:
+        """Return the end; nothing comes in unseen."""
+        return self.end
+
+    def append(self, rows: Rows) -> None:
+        """Write rows; they are one commit."""
+        self._commits.append(rows)
+        self._starts.append(self.end)
+        self.end += rows.total
+
+    def read(self, start: int, end: int) -> Iterator[Rows]:
+        """Yield the rows between two offsets, commit by commit."""
+        at = max(0, bisect_right(self._starts, start) - 1)
+        while at < len(self._starts) and self._starts[at] < end:
+            first, rows = self._starts[at], self._commits[at]
+            last = self._starts[at + 1] if at + 1 < len(self._starts) else self.end
+            if start <= first and last <= end:
+                yield rows
+            elif start < last:
+                yield rows.between(start - first, end - first)
+            at += 1
+
+    def forget(self, before: int) -> None:
+        """Forget the commits that end before an offset, now and then."""
+        gone = bisect_right(self._starts, before) - 1
+        if gone > 1000:
+            del self._commits[:gone], self._starts[:gone]
+
+
+def written(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[Rows]:
+    """Yield what a producer writes each time: the rows that became due since the last time."""
+    bins_a_write = max(1, round(write_s / BIN_S))
+    width = write_s / bins_a_write
+    counted = _even(load, width) if kind == "deterministic" else _drawn(load, kind, seed, width)
+    left = np.empty(0, dtype=np.int64)
+    bins = 0
+    for block in counted:
+        left = np.concatenate((left, block))
+        whole = len(left) // bins_a_write * bins_a_write
+        for begin in range(0, whole, bins_a_write):
+            yield _rows(left[begin : begin + bins_a_write], bins + begin, width)
+        bins, left = bins + whole, left[whole:]
+    if len(left):
+        yield _rows(left, bins, width)
+
+
+def _rows(counts: NDArray[np.int64], first: int, width: float) -> Rows:
+    kept = np.flatnonzero(counts)
+    return Rows(((first + kept + 0.5) * width).astype(np.float64), counts[kept])
+
+
+def _even(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:
+    bins = round(_BLOCK_S / width)
+    begin = 0
+    while begin * width < load.duration_s - 1e-9:
+        length_s = min(bins * width, load.duration_s - begin * width)
+        yield load.counts(length_s, width, begin_s=begin * width)
+        begin += bins
+
+
+def _drawn(load: Workload, kind: str, seed: int, width: float) -> Iterator[NDArray[np.int64]]:
+    bins = round(_BLOCK_S / width)
+    parts = arrivals(kind, load, seed=seed)
+    ready: FloatArray = np.empty(0)
+    begin = 0
+    while begin * width < load.duration_s - 1e-9:
+        end_s = (begin + bins) * width
+        while not len(ready) or ready[-1] < end_s:
+            part = next(parts, None)
+            if part is None:
+                break
+            ready = np.concatenate((ready, part))
+        cut = int(np.searchsorted(ready, end_s))
+        number = min(bins, int(np.ceil((load.duration_s - begin * width) / width - 1e-9)))
+        places = np.minimum((ready[:cut] / width).astype(int) - begin, number - 1)
+        yield np.bincount(places, minlength=number).astype(np.int64)
+        ready, begin = ready[cut:], begin + bins

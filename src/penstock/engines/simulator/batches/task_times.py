@@ -1,0 +1,124 @@
+"""How long the tasks of a batch take: the part of a batch that is a model. Draws come from outside.
+
+Rows are dealt as on Spark: evenly, in stretches of the line of rows, or by the slice of their key.
+The times of single rows vary; a chunk of n rows has n times the variance of one.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.microbatch.dealing import cuts
+from penstock.engines.simulator.batches.model import Costs
+from penstock.workloads.piecewise import FloatArray
+
+
+def lognormal(draw: Generator, sigma: float) -> float:
+    """Draw a factor of mean 1."""
+    return float(np.exp(sigma * draw.standard_normal() - sigma * sigma / 2)) if sigma else 1.0
+
+
+def times_of(rows: NDArray[np.int64], row_s: float, scv: float, draw: Generator) -> FloatArray:
+    """Draw how long so many rows take together, for several numbers of rows at once."""
+    if not scv or not row_s:
+        return rows.astype(np.float64) * row_s
+    # the sum of gamma times is one of them, with a shape that is the sum of theirs
+    return np.where(rows > 0, draw.gamma(np.maximum(rows, 1) / scv, scv * row_s), 0.0)
+
+
+def even_tasks(
+    costs: Costs, scv: float, commits: Sequence[int], speeds: Sequence[float], draw: Generator
+) -> list[TaskRecord]:
+    """Deal the rows of some commits evenly, one task for each speed (1: full), and do the work."""
+    replicas, rows = len(speeds), sum(commits)
+    edges = cuts([1.0] * replicas, rows)
+    sizes, owners = _chunks(costs.chunk_rows, commits, edges)
+    times = times_of(sizes, costs.row_s, scv, draw)
+    calls = np.bincount(owners, minlength=replicas)
+    factors = np.array(
+        [
+            lognormal(draw, costs.spread) / speed if size else 0.0
+            for size, speed in zip(np.diff(edges), speeds, strict=True)
+        ]
+    )
+    times = (times + costs.call_s / np.maximum(calls, 1)[owners]) * factors[owners]
+    busy = np.bincount(owners, weights=times, minlength=replicas)
+    squares = np.bincount(owners, weights=times * times / sizes, minlength=replicas)
+    return [
+        _task(costs, int(edges[i + 1] - edges[i]), float(busy[i]), int(calls[i]), float(squares[i]))
+        for i in range(replicas)
+    ]
+
+
+def _chunks(
+    size: int | None, commits: Sequence[int], edges: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of each call, and its task: chunks end where a commit or a task does."""
+    ends = np.cumsum([0, *commits])
+    borders = np.unique(np.concatenate((ends, np.array(edges))))
+    if size is not None:
+        inner = [np.arange(low, high, size) for low, high in pairwise(borders)]
+        borders = np.unique(np.concatenate((borders, *inner)))
+    sizes = np.diff(borders)
+    owners = np.searchsorted(np.array(edges), borders[:-1], side="right") - 1
+    return sizes, owners
+
+
+def sliced_tasks(
+    costs: Costs,
+    scv: float,
+    rows: int,
+    shares: Sequence[float],
+    homes: Sequence[int],
+    speeds: Sequence[float],
+    draw: Generator,
+) -> list[TaskRecord]:
+    """Let rows fall into slices, and do the work of each slice where it is at home."""
+    counts = fallen(rows, costs.clump, shares, draw)
+    each_s = costs.slice_s + costs.crowd_s * (len(speeds) - 1)
+    loads = times_of(counts, costs.row_s, scv, draw) + each_s * (counts > 0)
+    tasks = []
+    for index, speed in enumerate(speeds):
+        mine = [number for number in range(costs.slices) if homes[number] == index]
+        factor = lognormal(draw, costs.spread) / speed
+        seconds = loads[mine] * factor
+        taken = int(counts[mine].sum())
+        busy_s = float(seconds.sum()) + costs.call_s * factor
+        record = TaskRecord(
+            rows_in=taken,
+            rows_out=0,
+            busy_s=busy_s,
+            cpu_s=busy_s * costs.cpu,
+            began=0.0,
+            ended=0.0,
+            slices=tuple(mine),
+            loads=tuple(seconds.tolist()),
+            counts=tuple(counts[mine].tolist()),
+        )
+        tasks.append(record)
+    return tasks
+
+
+def fallen(rows: int, clump: float, shares: Sequence[float], draw: Generator) -> NDArray[np.int64]:
+    """Draw how many rows fall into each slice, if those of a key come together."""
+    together = max(1, round(rows / clump))
+    sizes = np.diff(cuts([1.0] * together, rows)) if together < rows else np.ones(rows, dtype=int)
+    homes = draw.choice(len(shares), size=len(sizes), p=shares)
+    return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)
+
+
+def _task(costs: Costs, rows: int, busy_s: float, chunks: int, squares: float) -> TaskRecord:
+    return TaskRecord(
+        rows_in=rows,
+        rows_out=0,
+        busy_s=busy_s,
+        cpu_s=busy_s * costs.cpu,
+        began=0.0,
+        ended=0.0,
+        chunks=chunks,
+        squares=squares,
+    )

@@ -1,0 +1,69 @@
+"""The operators of a simulated pipeline as stations, joined by topics."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from penstock.engines.simulator.batches.binned_topic import BinnedTopic
+from penstock.engines.simulator.batches.model import Batches, costs_for
+from penstock.engines.simulator.batches.station import Output, Station
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.records.service import Service
+from penstock.errors import InputError
+
+
+def stations_of(
+    pipeline: SimulatedPipeline,
+    rules: Batches,
+    fed: Mapping[str, BinnedTopic],
+    seeds: Sequence[np.random.SeedSequence],
+) -> dict[str, Station]:
+    """Join operators by topics: one behind each, or one for each reader if they get other parts."""
+    made = {op.name: _outputs(op, pipeline) for op in pipeline.operators}
+    stations = {}
+    for op, seed in zip(pipeline.operators, seeds, strict=True):
+        costs = op.costs or costs_for(op.capacity_rate, rules)
+        reads = dict(made[up][op.name] for up in op.upstream)
+        topics = {name: output.topic for name, output in reads.items()}
+        if not topics:
+            topics = {op.topic: fed[op.topic]}
+        service = Service(distribution=op.distribution, mean_s=0.0, scv=op.scv)
+        station = Station(
+            name=op.name,
+            costs=costs,
+            scv=service.spread,
+            shares=_shares(op, costs.slices),
+            topics=topics,
+            outputs=tuple(dict(made[op.name].values()).values()),
+            draw=np.random.default_rng(seed),
+            order=op.replicas,
+            queue_limit=op.queue_limit,
+        )
+        station.begin()
+        stations[op.name] = station
+    return stations
+
+
+def _shares(op: SimulatedOperator, slices: int) -> tuple[float, ...]:
+    """Return the share of each slice in the rows; even where nobody says."""
+    if not op.slice_shares:
+        return (1 / slices,) * slices if slices else ()
+    if len(op.slice_shares) != slices:
+        problem = f"must be {slices}, one for each slice, got {len(op.slice_shares)}"
+        raise InputError(f"{op.name}.slice_shares", problem)
+    whole = sum(op.slice_shares)
+    return tuple(share / whole for share in op.slice_shares)
+
+
+def _outputs(op: SimulatedOperator, pipeline: SimulatedPipeline) -> dict[str, tuple[str, Output]]:
+    """Return the topic that each operator behind this one reads."""
+    shares = {name: op.sent.get(name, 1.0) for name in pipeline.topology.downstream[op.name]}
+    if len(set(shares.values())) > 1:
+        names = {name: f"{op.name} to {name}" for name in shares}
+    else:
+        names = dict.fromkeys(shares, f"out of {op.name}")
+    made = {
+        topic: Output(name=topic, topic=BinnedTopic(), share=shares[name])
+        for name, topic in names.items()
+    }
+    return {name: (topic, made[topic]) for name, topic in names.items()}

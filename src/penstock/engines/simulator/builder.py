@@ -1,0 +1,122 @@
+"""An engine from a pipeline, a profile and a load: fluid, record by record or batch by batch."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock.engines.port import Engine
+from penstock.engines.simulator.fluid.engine import STEP_S, FluidEngine
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Profile
+from penstock.engines.simulator.records.engine import RecordEngine
+from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
+from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.simulation import RecordSimulator
+from penstock.workloads.arrivals import arrival_times
+from penstock.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from penstock.engines.simulator.batches.engine import BatchEngine
+
+#: Seconds of a load that are counted at once.
+_BLOCK = 600
+
+
+def build_engine(
+    pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
+) -> Engine:
+    """Make the engine that the profile asks for; the monitor is that of the policy."""
+    if profile.level == "records":
+        return _records(pipeline, profile, load, seed)
+    if profile.level == "batches":
+        sources = [op for op in pipeline.operators if not op.upstream]
+        feeds = {op.topic: Feed(load * op.share) for op in sources}
+        return build_batches(pipeline, profile, feeds, seed)
+    monitor = profile.monitor_of(policy)
+    return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
+
+
+class Feed(NamedTuple):
+    """What comes into a topic that no operator fills, and how single records come."""
+
+    load: Workload
+    arrivals: str = "deterministic"
+    seed: int = 0
+
+
+def build_batches(
+    pipeline: SimulatedPipeline, profile: Profile, feeds: Mapping[str, Feed], seed: int
+) -> "BatchEngine":
+    """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
+    # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
+    from penstock.engines.simulator.batches.binned_topic import written  # noqa: PLC0415
+    from penstock.engines.simulator.batches.engine import BatchEngine  # noqa: PLC0415
+    from penstock.engines.simulator.batches.simulation import BatchWalk  # noqa: PLC0415
+
+    rules = profile.batches.but(**pipeline.batches)
+    rows = {
+        topic: written(feed.load, feed.arrivals, feed.seed, rules.write_s)
+        for topic, feed in feeds.items()
+    }
+    return BatchEngine(
+        BatchWalk(pipeline, rules, profile.rescaling, rows, seed),
+        batch_s=rules.batch_s,
+        window_s=profile.monitor.window_s,
+        max_replicas=profile.max_replicas,
+    )
+
+
+def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, Iterator[int]]:
+    """Whole records of each second for each source; shares add up to what the load offers."""
+    sources = [op for op in pipeline.operators if not op.upstream]
+    if len(sources) == 1 and sources[0].share == 1.0:
+        return {sources[0].name: _counts(load)}
+    return {op.name: _counts(load * op.share) for op in sources}
+
+
+def _counts(load: Workload) -> Iterator[int]:
+    """Whole records of each second, made for a while at a time, so that few are held."""
+    seconds = round(load.duration_s / STEP_S)
+    for first in range(0, seconds, _BLOCK):
+        length_s = min(_BLOCK, seconds - first) * STEP_S
+        yield from load.counts(length_s, STEP_S, begin_s=first * STEP_S).tolist()
+
+
+def _records(
+    pipeline: SimulatedPipeline, profile: Profile, load: Workload, seed: int
+) -> RecordEngine:
+    rescaling, queues = profile.rescaling, profile.queues
+    restart_s = rescaling.pause_s if rescaling.scope == "job" else None
+    rules = RecordRules(
+        timeout_s=queues.timeout_s,
+        interval_s=profile.loop.interval_s,
+        startup_s=rescaling.delay_s,
+        pause_s=rescaling.pause_s if rescaling.scope == "operator" else 0.0,
+        restart_s=restart_s,
+    )
+    operators = tuple(_record_operator(op, profile) for op in pipeline.operators)
+    times = {
+        op.name: _times(load * op.share, queues.arrival_scv, seed + i)
+        for i, op in enumerate(pipeline.operators)
+        if not op.upstream
+    }
+    model = RecordPipeline(operators=operators, rules=rules)
+    return RecordEngine(RecordSimulator(model, times, seed=seed))
+
+
+def _record_operator(op: SimulatedOperator, profile: Profile) -> RecordOperator:
+    return RecordOperator(
+        name=op.name,
+        upstream=op.upstream,
+        service=Service(distribution=op.distribution, mean_s=1 / op.capacity_rate, scv=op.scv),
+        replicas=op.replicas,
+        max_replicas=op.max_replicas or profile.max_replicas,
+        queue=profile.queues.queue,
+        queue_size=profile.queues.queue_size,
+        sent=op.sent,
+    )
+
+
+def _times(load: Workload, scv: float, seed: int) -> Iterator[float]:
+    blocks = arrival_times(load, scv=scv, seed=seed)
+    return chain.from_iterable(block.tolist() for block in blocks)

@@ -1,0 +1,1 @@
+"""The simulator at the resolution of seconds: records flow through queues."""

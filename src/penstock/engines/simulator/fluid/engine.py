@@ -1,0 +1,176 @@
+"""The fluid model behind the engine port: time, rescaling, latency and a monitor around `step`."""
+
+from collections.abc import Iterable, Mapping
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.snapshot import Snapshot
+from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.simulator.fluid.latency import Delays
+from penstock.engines.simulator.fluid.monitor import Monitored, Scrape
+from penstock.engines.simulator.fluid.rescale import Change
+from penstock.engines.simulator.fluid.source_topic import Topic
+from penstock.engines.simulator.fluid.step import Flow, Load, Network, step
+from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.profile import Monitor, Profile
+from penstock.errors import NotReadyError, RescaleError
+
+#: One second: short against every pause and window, long enough to be quick.
+STEP_S = 1.0
+
+
+class FluidEngine:
+    """A simulated pipeline that can be observed and rescaled.
+
+    `offered` gives for each source the whole records of each second.
+    """
+
+    def __init__(
+        self,
+        pipeline: SimulatedPipeline,
+        profile: Profile,
+        offered: Mapping[str, Iterable[int]],
+        *,
+        monitor: Monitor | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._pipeline, self._profile = pipeline, profile
+        self._network = Network.of(pipeline, profile.queues.buffer_s)
+        self._names = self._network.names
+        self._operators = [
+            next(op for op in pipeline.operators if op.name == n) for n in self._names
+        ]
+        self._topics = {
+            i: Topic(offered[name], STEP_S, profile.queues)
+            for i, name in enumerate(self._names)
+            if name in offered
+        }
+        self._flows: tuple[Flow, ...] = self._network.start()
+        self._steps = 0
+        self._change = Change(profile.rescaling, self._operators)
+        self._monitored = Monitored(self._network, monitor or profile.monitor, seed)
+        self._replica_s = [0.0] * len(self._names)
+        self._delays = Delays(pipeline, self._network, profile.queues, STEP_S)
+        self._events: list[Event] = []
+        self._pause_s = 0.0
+        self._was_paused = False
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the run began."""
+        return self._steps * STEP_S
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Replicas only; who pauses for a change depends on the profile."""
+        return Capabilities(pauses=self._change.who_pauses())
+
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass, in whole steps."""
+        for _ in range(round(seconds / STEP_S)):
+            self._step()
+
+    def observe(self) -> Snapshot:
+        """The monitor's window; `NotReadyError` while the whole job restarts."""
+        if self._change.stops_all(self.now_s):
+            raise NotReadyError("the pipeline restarts")
+        bounds = {op.name: self._most(op.max_replicas) for op in self._operators}
+        return self._monitored.snapshot(
+            self.now_s, self._change.running, self._change.requested, bounds
+        )
+
+    def apply(self, plan: Plan) -> None:
+        """Begin to carry out a plan; `RescaleError` while the last one is under way."""
+        bounds = {op.name: self._most(op.max_replicas) for op in self._operators}
+        check_plan(plan, bounds, self.capabilities)
+        if self._change.stops_all(self.now_s):
+            raise RescaleError("the last change is still being carried out")
+        wanted = {self._names.index(name): k for name, k in plan.replicas.items()}
+        self._change.request(wanted, self.now_s)
+
+    def status(self) -> Status:
+        """Replicas, latency, events and counts."""
+        latency, age_s = self._delays.take()
+        events, self._events = tuple(self._events), []
+        return Status(
+            at=self.now_s,
+            requested=FrozenDict(zip(self._names, self._change.requested, strict=True)),
+            running=FrozenDict(zip(self._names, self._change.running, strict=True)),
+            latency=latency,
+            age_s=age_s,
+            pause_s=self._pause_s,
+            replica_s=FrozenDict(zip(self._names, self._replica_s, strict=True)),
+            events=events,
+            offered_records=sum(self._flows[i].arrived for i in self._topics),
+            processed_records=sum(self._flows[i].processed for i in self._topics),
+            dropped_records=sum(flow.dropped for flow in self._flows),
+            backlog_records=sum(self._flows[i].queue for i in self._topics),
+        )
+
+    @property
+    def flows(self) -> dict[str, Flow]:
+        """What every operator has taken, holds and lost, by name."""
+        return dict(zip(self._names, self._flows, strict=True))
+
+    def _most(self, own: int | None) -> int | None:
+        return own if own is not None else self._profile.max_replicas
+
+    def _step(self) -> None:
+        change, began_s = self._change, self.now_s
+        if change.is_pending:
+            self._carry_out(began_s)
+        before = self._flows
+        self._flows = step(self._network, before, self._loads(began_s), STEP_S)
+        self._steps += 1
+        now_s = self.now_s
+        for i, topic in self._topics.items():
+            taken = topic.take(self._flows[i].processed - before[i].processed, now_s)
+            self._delays.count(i, taken, before, self._flows)
+            # after the taking: what was read in this step cannot expire any more
+            if dropped := topic.expire(now_s):
+                self._expire(i, dropped)
+        for i, k in enumerate(change.running):
+            self._replica_s[i] += k * STEP_S
+        self._scrape(now_s, paused=change.stops_all(began_s))
+
+    def _loads(self, now_s: float) -> list[Load]:
+        offered = [0] * len(self._names)
+        for i, topic in self._topics.items():
+            offered[i] = topic.arrive()
+        return list(map(Load, offered, self._change.running, self._change.speeds(now_s)))
+
+    def _carry_out(self, now_s: float) -> None:
+        for event in self._change.advance(now_s):
+            self._events.append(event)
+            if event.kind == "running" and self._profile.rescaling.drops_queues:
+                self._drop_queues(now_s)
+
+    def _scrape(self, now_s: float, *, paused: bool) -> None:
+        if paused:
+            self._pause_s += STEP_S
+        elif self._was_paused:
+            self._monitored.forget(Scrape(now_s, self._flows, tuple(self._replica_s)))
+        elif self._monitored.is_due(now_s):
+            self._monitored.scrape(Scrape(now_s, self._flows, tuple(self._replica_s)))
+        self._was_paused = paused
+
+    def _expire(self, i: int, dropped: int) -> None:
+        flows = list(self._flows)
+        flow = flows[i]
+        flows[i] = flow._replace(queue=flow.queue - dropped, dropped=flow.dropped + dropped)
+        self._flows = tuple(flows)
+        self._tell_drop(i, "retention", dropped)
+
+    def _drop_queues(self, now_s: float) -> None:
+        flows = []
+        for i, flow in enumerate(self._flows):
+            if i in self._topics:
+                self._topics[i].take(flow.queue, now_s)
+            if flow.queue:
+                self._tell_drop(i, "restart", flow.queue)
+            flows.append(flow._replace(queue=0, dropped=flow.dropped + flow.queue))
+        self._flows = tuple(flows)
+
+    def _tell_drop(self, i: int, cause: str, records: int) -> None:
+        numbers = FrozenDict({cause: records})
+        name = self._names[i]
+        self._events.append(Event(at=self.now_s, kind="dropped", operator=name, numbers=numbers))

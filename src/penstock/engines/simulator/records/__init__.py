@@ -1,0 +1,1 @@
+"""The simulator at the resolution of single records."""

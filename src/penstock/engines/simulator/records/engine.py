@@ -1,0 +1,157 @@
+"""The record-level simulator behind the engine port, with a monitor that sees everything.
+
+All measures are exact means over the interval since `observe` was last called.
+"""
+
+from collections.abc import Mapping
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.simulator.records.model import RecordOperator
+from penstock.engines.simulator.records.simulation import RecordSimulator
+from penstock.engines.simulator.records.totals import Totals
+from penstock.errors import NotReadyError
+
+
+class RecordEngine:
+    """A `RecordSimulator` that can be observed and rescaled.
+
+    >>> from penstock.engines.simulator.records.model import RecordPipeline
+    >>> from penstock.engines.simulator.records.service import Service
+    >>> work = Service(distribution="deterministic", mean_s=0.5)
+    >>> pipeline = RecordPipeline(operators=(RecordOperator(name="map", service=work),))
+    >>> engine = RecordEngine(RecordSimulator(pipeline, {"map": range(100)}, seed=1))
+    >>> engine.advance(60)
+    >>> engine.observe().operators["map"].busy
+    0.5
+    """
+
+    def __init__(self, simulator: RecordSimulator) -> None:
+        self._simulator = simulator
+        self._models = {model.name: model for model in simulator.pipeline.operators}
+        self._seen_s, self._seen = simulator.now_s, simulator.totals()
+        self._snapshot: Snapshot | None = None
+        self._told = self._seen
+        self._pause_s = 0.0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Replicas only; if changes restart the pipeline, every operator pauses."""
+        restarts = self._simulator.pipeline.rules.restart_s is not None
+        return Capabilities(pauses=frozenset(self._models if restarts else ()))
+
+    def advance(self, seconds: float) -> None:
+        """Let simulated time pass."""
+        self._simulator.advance(self._simulator.now_s + seconds)
+
+    def observe(self) -> Snapshot:
+        """The interval since the last observation; the same one while no time passes."""
+        now_s, resume_s = self._simulator.now_s, self._simulator.resume_s
+        if resume_s is not None:
+            raise NotReadyError(f"the pipeline restarts until {resume_s:g} s")
+        if now_s > self._seen_s:
+            totals = self._simulator.totals()
+            self._snapshot = self._between(totals, now_s)
+            self._seen_s, self._seen = now_s, totals
+        if self._snapshot is None:
+            raise NotReadyError("no time has passed yet")
+        return self._snapshot
+
+    def apply(self, plan: Plan) -> None:
+        """Ask the simulator for replicas; `RescaleError` while it restarts."""
+        most = {name: model.max_replicas for name, model in self._models.items()}
+        check_plan(plan, most, self.capabilities)
+        self._simulator.rescale(plan.replicas)
+
+    def status(self) -> Status:
+        """Replicas, latency, events and counts; filtered records count as processed."""
+        totals, tally = self._simulator.totals(), self._simulator.tally()
+        events = self._events(totals)
+        self._told = totals
+        self._pause_s += sum(e.numbers["pause_s"] for e in events if e.kind == "restart")
+        return Status(
+            at=self._simulator.now_s,
+            requested=FrozenDict({name: now.requested for name, now in totals.items()}),
+            running=FrozenDict({name: now.running for name, now in totals.items()}),
+            latency=FrozenDict(self._simulator.take_latency()),
+            replica_s=FrozenDict({name: now.replica_s for name, now in totals.items()}),
+            pause_s=self._pause_s,
+            events=events,
+            offered_records=tally.offered,
+            processed_records=tally.delivered + tally.filtered,
+            dropped_records=tally.dropped,
+            backlog_records=tally.in_flight,
+        )
+
+    def _between(self, totals: Mapping[str, Totals], now_s: float) -> Snapshot:
+        seconds = now_s - self._seen_s
+        operators = {
+            name: _measured(model, self._seen[name], totals[name], seconds)
+            for name, model in self._models.items()
+        }
+        offered = {
+            name: (totals[name].arrived - self._seen[name].arrived) / seconds
+            for name in self._simulator.pipeline.topology.sources
+        }
+        return Snapshot(at=now_s, offered=FrozenDict(offered), operators=FrozenDict(operators))
+
+    def _events(self, totals: Mapping[str, Totals]) -> tuple[Event, ...]:
+        changes = [
+            Event(at=at_s, kind=kind, operator=operator, numbers=FrozenDict(numbers))
+            for at_s, kind, operator, numbers in self._simulator.take_changes()
+        ]
+        for name, now in totals.items():
+            before = self._told[name].dropped
+            fresh = {cause: n - before[cause] for cause, n in now.dropped.items()}
+            if causes := {cause: n for cause, n in fresh.items() if n}:
+                numbers = FrozenDict(causes)
+                at_s = self._simulator.now_s
+                changes.append(Event(at=at_s, kind="dropped", operator=name, numbers=numbers))
+        return tuple(changes)
+
+
+def _measured(
+    model: RecordOperator, before: Totals, now: Totals, seconds: float
+) -> OperatorSnapshot:
+    completed = now.completed - before.completed
+    service_s = now.service_s - before.service_s
+    sent = {target: (n - before.sent[target]) / seconds for target, n in now.sent.items()}
+    busy = _share(now.busy_s - before.busy_s, now.replica_s - before.replica_s)
+    size = model.queue_size
+    return OperatorSnapshot(
+        name=model.name,
+        upstream=model.upstream,
+        parallelism=now.running,
+        max_parallelism=model.max_replicas,
+        requested=now.requested,
+        input_rate=(now.started - before.started) / seconds,
+        # what a sink finishes leaves the pipeline there
+        output_rate=sum(sent.values()) if sent else completed / seconds,
+        sent=FrozenDict(sent),
+        busy=busy,
+        idle=None if busy is None else 1 - busy,
+        backpressured=0.0,
+        cpu=busy,
+        queue=float(now.waiting),
+        queue_growth=(now.waiting - before.waiting) / seconds,
+        input_buffer=now.waiting / size if size else None,
+        service_time_s=service_s / completed if completed else None,
+        service_scv=_scv(completed, service_s, now.service_squares - before.service_squares),
+        arrival_scv=_scv(
+            now.gaps - before.gaps, now.gap_s - before.gap_s, now.gap_squares - before.gap_squares
+        ),
+    )
+
+
+def _share(busy_s: float, replica_s: float) -> float | None:
+    # a replica that was let go still finishes its record: work without a replica
+    return min(1.0, max(0.0, busy_s / replica_s)) if replica_s > 0 else None
+
+
+def _scv(count: int, total: float, squares: float) -> float | None:
+    """Squared coefficient of variation of a sample; None while it says nothing."""
+    if count < 2 or total <= 0:
+        return None
+    mean = total / count
+    return max(0.0, (squares - total * mean) / (count - 1)) / mean**2

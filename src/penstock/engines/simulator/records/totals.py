@@ -1,0 +1,122 @@
+"""What the record-level simulator has counted up to now, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.simulator.records.stations import Station
+
+
+class Served(NamedTuple):
+    """One record at one operator: when it was offered, came here, was begun and finished."""
+
+    operator: str
+    replica: int
+    born_s: float
+    arrived_s: float
+    started_s: float
+    finished_s: float
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds in the queue."""
+        return self.started_s - self.arrived_s
+
+    @property
+    def service_s(self) -> float:
+        """Seconds on the replica."""
+        return self.finished_s - self.started_s
+
+
+class Change(NamedTuple):
+    """Something that was done to the pipeline, and its numbers."""
+
+    at_s: float
+    kind: str
+    operator: str
+    numbers: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of the offered records; those of which a part is under way are in flight.
+
+    A record that was split counts as dropped if one of its parts was, and as filtered if
+    no part of it reached a sink.
+    """
+
+    offered: int
+    delivered: int
+    filtered: int
+    dropped: int
+
+    @property
+    def in_flight(self) -> int:
+        """Records of which something still waits or is in service."""
+        return self.offered - self.delivered - self.filtered - self.dropped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """One operator since the run began; an interval is the difference of two of these."""
+
+    #: Records that came, were begun, were finished, were finished and sent nowhere.
+    arrived: int
+    started: int
+    completed: int
+    filtered: int
+    dropped: Mapping[str, int]
+    sent: Mapping[str, int]
+    #: Now: records in the queues and on replicas, replicas that are there and were asked for.
+    waiting: int
+    in_service: int
+    running: int
+    requested: int
+    #: Seconds that the begun records had waited.
+    waited_s: float
+    #: Record-seconds in the queues: the integral of their length.
+    queue_s: float
+    #: Replica-seconds of work, and of replicas that were there.
+    busy_s: float
+    replica_s: float
+    #: Over finished records: sum of service times and of their squares.
+    service_s: float
+    service_squares: float
+    #: Over gaps between two arrivals: how many, their sum, the sum of their squares.
+    gaps: int
+    gap_s: float
+    gap_squares: float
+
+    @property
+    def all_dropped(self) -> int:
+        """Dropped records, whatever the cause."""
+        return sum(self.dropped.values())
+
+
+def totals_of(station: Station, now_s: float) -> Totals:
+    """Read one operator's counters at an instant, without changing them."""
+    working = [replica for replica in station.replicas if replica.record is not None]
+    waiting_s = sum(now_s - record[0] for queue in station.queues() for record in queue)
+    work_s = sum(now_s - replica.started_s for replica in working)
+    return Totals(
+        arrived=station.arrived,
+        started=station.started,
+        completed=station.completed,
+        filtered=station.filtered,
+        dropped=FrozenDict(station.dropped),
+        sent=FrozenDict({edge.target.model.name: edge.count for edge in station.edges}),
+        waiting=sum(len(queue) for queue in station.queues()),
+        in_service=len(working),
+        running=station.running,
+        requested=station.requested,
+        waited_s=station.waited_s,
+        queue_s=station.waited_s + station.lost_wait_s + waiting_s,
+        busy_s=station.service_s + station.killed_s + work_s,
+        replica_s=station.paid_s + station.running * (now_s - station.paid_until_s),
+        service_s=station.service_s,
+        service_squares=station.service_squares,
+        gaps=max(0, station.arrived - 1),
+        gap_s=station.last_arrival_s - (station.first_arrival_s or 0.0),
+        gap_squares=station.gap_squares,
+    )

@@ -1,0 +1,1 @@
+"""The Spark application itself: session, JVM, executors, Python workers."""

@@ -1,0 +1,147 @@
+"""Tracks one ingest: the rows that it brought, and what waits in front of it."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.engines.microbatch.arrivals import Arrivals
+from penstock.engines.microbatch.operator_tracker import Log
+from penstock.engines.port import Event, IngestStatus
+from penstock.engines.spark.ingest.backlog import (
+    Backlog,
+    FileCount,
+    file_directory,
+    offsets_read,
+    read_backlog,
+)
+
+#: A backlog that has grown for so long is one that the ingest does not keep up with.
+MIN_BEHIND_S = 10.0
+
+
+@dataclass(slots=True, kw_only=True)
+class IngestTracker:
+    """What the driver knows of one ingest. Times are those of the wall clock."""
+
+    name: str
+    log: Log
+    checkpoint: Path
+    #: Over which rates are measured.
+    window_s: float
+    arrivals: Arrivals
+    rows: int = 0
+    #: What waits in front of it, source by source; None where nobody tells.
+    backlogs: dict[int, Backlog | None] = field(default_factory=dict)
+    is_behind: bool = False
+    #: (wall clock, rows so far), and (wall clock, backlog).
+    _counts: deque[tuple[float, int]] = field(default_factory=deque)
+    _waits: deque[tuple[float, float]] = field(default_factory=deque)
+    _files: dict[int, FileCount] = field(default_factory=dict)
+    #: By source: rows and offsets that batches read, for the rows of an offset.
+    _read: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _progress_batch: int = -1
+
+    def begin(self, rows: int) -> None:
+        """Start with what earlier starts brought; old records are gone, so that is told."""
+        self.log.news()
+        self.rows = rows
+
+    def look(self, now: float) -> None:
+        """Read what is new in the records of its batches."""
+        for record in self.log.news():
+            self.arrivals.follow(record)
+            self.rows += record.rows_in
+        self._counts.append((now, self.rows))
+        _forget(self._counts, now - self.window_s)
+
+    def take_progress(self, progress: Mapping[str, Any] | None, now: float) -> list[Event]:
+        """Take what Spark reports of its query; return what is worth telling."""
+        if progress is None:
+            return []
+        is_new = progress["batchId"] != self._progress_batch
+        self._progress_batch = progress["batchId"]
+        for number, source in enumerate(progress["sources"]):
+            self.backlogs[number] = self._backlog(number, source, is_new)
+        backlog = self.backlog
+        if backlog is None:
+            return []
+        self._waits.append((now, backlog.amount))
+        _forget(self._waits, now - max(self.window_s, MIN_BEHIND_S))
+        return self._judge(backlog, now)
+
+    @property
+    def backlog(self) -> Backlog | None:
+        """What waits in front of all of its sources, in the unit of the first."""
+        known = [backlog for backlog in self.backlogs.values() if backlog is not None]
+        if not known:
+            return None
+        alike = [backlog for backlog in known if backlog.unit == known[0].unit]
+        rows = [backlog.rows for backlog in known]
+        total = sum(count for count in rows if count is not None)
+        amount = sum(backlog.amount for backlog in alike)
+        return Backlog(amount=amount, unit=known[0].unit, rows=None if None in rows else total)
+
+    @property
+    def rows_per_s(self) -> float | None:
+        """Rows that came in over the last window; None if it was looked at only once."""
+        (start, before), (end, after) = (
+            (self._counts[0], self._counts[-1]) if self._counts else ((0.0, 0), (0.0, 0))
+        )
+        return (after - before) / (end - start) if end > start else None
+
+    def status(self) -> IngestStatus:
+        """Return how it is, for journal and people."""
+        backlog, rate = self.backlog, self.rows_per_s
+        return IngestStatus(
+            rows=self.rows,
+            rows_per_s=None if rate is None else round(rate, 3),
+            backlog=backlog.amount if backlog else None,
+            unit=backlog.unit if backlog else "",
+            backlog_rows=round(backlog.rows) if backlog and backlog.rows is not None else None,
+            is_behind=self.is_behind,
+        )
+
+    def _backlog(self, number: int, source: Mapping[str, Any], is_new: bool) -> Backlog | None:
+        backlog, directory = read_backlog(source), file_directory(source)
+        if backlog is None and directory is not None:
+            return self._file_backlog(number, directory)
+        read = offsets_read(source)
+        rows, offsets = self._read.get(number, (0.0, 0.0))
+        if is_new and read:
+            rows, offsets = rows + source.get("numInputRows", 0), offsets + read
+            self._read[number] = rows, offsets
+        if backlog is None or backlog.unit != "offsets" or not (offsets or not backlog.amount):
+            return backlog
+        return replace(backlog, rows=backlog.amount * rows / offsets if offsets else 0.0)
+
+    def _file_backlog(self, number: int, directory: Path) -> Backlog | None:
+        log = self.checkpoint / "sources" / str(number)
+        files = self._files.setdefault(number, FileCount(directory, log))
+        waiting = files.count()
+        if waiting is None:
+            return None
+        each = self.rows / files.files_read if files.files_read else None
+        rows = 0.0 if not waiting else None if each is None else waiting * each
+        return Backlog(amount=waiting, unit="files", rows=rows)
+
+    def _judge(self, backlog: Backlog, now: float) -> list[Event]:
+        """Tell when a backlog has grown for a while, and when it is gone."""
+        since, first = self._waits[0]
+        was, has_grown = self.is_behind, backlog.amount > first and now - since >= MIN_BEHIND_S
+        if has_grown and min(amount for _, amount in self._waits) > 0:
+            self.is_behind = True
+        elif not backlog.amount:
+            self.is_behind = False
+        if self.is_behind == was:
+            return []
+        numbers = {"backlog": backlog.amount, "unit": backlog.unit}
+        kind = "behind" if self.is_behind else "caught-up"
+        return [Event(at=now, kind=kind, operator=self.name, numbers=numbers)]
+
+
+def _forget(samples: deque[Any], before: float) -> None:
+    """Keep one sample before a time, and those behind it."""
+    while len(samples) > 1 and samples[1][0] <= before:
+        samples.popleft()

@@ -1,0 +1,1 @@
+"""How rows enter and leave a query: source, plans, tasks, sink, batch log."""

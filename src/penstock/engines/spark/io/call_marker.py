@@ -1,0 +1,168 @@
+"""Marks which rows a worker is working on, so that its death can be explained.
+
+A worker that is killed, or that calls `os._exit`, says nothing. Before each call of a user's
+function the task writes the rows into a small file; the file of a task that ended is empty. A
+file that is not empty belongs to a call under way, or to one whose process died in it.
+"""
+
+import faulthandler
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from penstock.engines.spark.run_layout import Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMark:
+    """A call of a function on rows [first, end) of a topic."""
+
+    topic: str
+    first: int
+    end: int
+    #: Wall clock at which the call began.
+    began_at: float
+    #: Processes that died before on rows which overlap with these.
+    deaths: int = 0
+    #: Rows that are not given to the function any more: topic, offset, what happened on them.
+    poison: tuple[tuple[str, int, str], ...] = ()
+
+    def overlaps(self, topic: str, first: int, end: int) -> bool:
+        """Whether it has a row in common with a range."""
+        return self.topic == topic and self.first < end and first < self.end
+
+
+class CallMarker:
+    """The mark of one task. Used as a context: the mark is cleared when the task ends."""
+
+    def __init__(self, places: Places, operator: str, task: int, timeout_s: float | None) -> None:
+        directory = places.marks(operator)
+        directory.mkdir(parents=True, exist_ok=True)
+        #: Calls that were not finished when this task began.
+        self._before = tuple(read_marks(places, operator))
+        stack = directory / f"{task}.stack"
+        self._poison = _poison(self._before, death_of(_text(stack), timeout_s))
+        self._file = os.open(directory / f"{task}.json", os.O_RDWR | os.O_CREAT, 0o600)
+        self._timeout_s = timeout_s
+        self._stack = stack.open("w", encoding="utf-8") if timeout_s is not None else None
+
+    def deaths(self, topic: str, first: int, end: int) -> int:
+        """How many processes died on rows of this range."""
+        return deaths_on(self._before, topic, first, end)
+
+    def poison(self, topic: str, offset: int) -> str:
+        """What happened twice on this row; empty if it may be tried."""
+        return self._poison.get((topic, offset), "")
+
+    def is_suspect(self, topic: str, first: int, end: int) -> bool:
+        """Whether a process died on rows of this range, so that they are tried one by one."""
+        known = any(name == topic and first <= row < end for name, row in self._poison)
+        return known or self.deaths(topic, first, end) > 0
+
+    def enter(self, topic: str, first: int, end: int) -> None:
+        """Mark the rows that the function is called with from here on."""
+        mark = {
+            "topic": topic,
+            "first": first,
+            "end": end,
+            "began_at": time.time(),
+            "deaths": self.deaths(topic, first, end),
+            "poison": [(name, row, problem) for (name, row), problem in self._poison.items()],
+        }
+        data = json.dumps(mark).encode()
+        os.pwrite(self._file, data, 0)
+        os.ftruncate(self._file, len(data))
+
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Let what follows take no longer than the time-out."""
+        if self._timeout_s is None or self._stack is None:
+            yield
+            return
+        # a thread in C that needs no lock of the interpreter, so a loop in C ends, too
+        faulthandler.dump_traceback_later(self._timeout_s, exit=True, file=self._stack)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def __enter__(self) -> "CallMarker":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.ftruncate(self._file, 0)
+        os.close(self._file)
+        if self._stack is not None:
+            self._stack.close()
+
+
+def read_marks(places: Places, operator: str) -> list[CallMark]:
+    """Return the calls that were begun and not finished."""
+    texts = (_text(path) for path in sorted(places.marks(operator).glob("[0-9]*.json")))
+    return [mark for text in texts if (mark := _parse(text)) is not None]
+
+
+def deaths_on(marks: Iterable[CallMark], topic: str, first: int, end: int) -> int:
+    """Count the processes that died on rows of a range; calls under way have other rows."""
+    hits = [mark.deaths + 1 for mark in marks if mark.overlaps(topic, first, end)]
+    return max(hits, default=0)
+
+
+def most_deadly(marks: Iterable[CallMark]) -> CallMark | None:
+    """Return the call on whose rows most processes died; None if none was under way."""
+    return max(marks, key=lambda mark: mark.deaths, default=None)
+
+
+def read_stack(places: Places, operator: str) -> str:
+    """Return where the last call that took too long was; empty if nobody knows."""
+    texts = (_text(path) for path in places.marks(operator).glob("*.stack"))
+    return max(texts, key=len, default="").strip()
+
+
+def clear_marks(places: Places, operator: str) -> None:
+    """Forget all calls: a new start, or a batch that is done."""
+    for path in places.marks(operator).glob("*"):
+        if path.stat().st_size:
+            path.unlink(missing_ok=True)
+
+
+def death_of(stack: str, timeout_s: float | None) -> str:
+    """Say how a process ended in a call, by the stack that it left."""
+    if stack.startswith("Timeout") and timeout_s is not None:
+        return f"the call took longer than {timeout_s:g} s"
+    return "the worker process died"
+
+
+def _poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int], str]:
+    """Rows on which a process died twice, with those that were known before."""
+    known = {(name, row): text for mark in marks for name, row, text in mark.poison}
+    twice = (mark for mark in marks if mark.end == mark.first + 1 and mark.deaths > 0)
+    return {(mark.topic, mark.first): problem for mark in twice} | known
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _parse(text: str) -> CallMark | None:
+    """Read a mark; None for an empty one, and for one that is being written."""
+    try:
+        data: Mapping[str, Any] = json.loads(text) if text else {}
+        poison = tuple((name, row, problem) for name, row, problem in data.get("poison", ()))
+        return CallMark(**{**data, "poison": poison}) if data else None
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,114 @@
+"""How far an operator has read its inputs, in event time: from their commits and its records."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.microbatch.event_time import ColumnTime, Progress, progress_after
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.state_versions import LOOK_BACK
+from penstock.topics.embedded.commit import Commit
+from penstock.topics.embedded.completeness import complete_ends
+from penstock.topics.embedded.segment import later_times, newest_times
+from penstock.topics.embedded.topic import Topic
+
+
+class InputState(NamedTuple):
+    """An input, read up to an offset."""
+
+    progress: Progress
+    #: Whether the last source batch goes on behind the offset.
+    is_open: bool = False
+
+
+class InputProgress:
+    """The progress of each input at the offsets that an operator has come to."""
+
+    def __init__(
+        self,
+        topics: Mapping[str, Topic],
+        log: BatchLog,
+        idle_s: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._topics, self._log, self._idle_s, self._clock = topics, log, idle_s, clock
+        self._begun_at = clock()
+        #: The last offset of each input, and how things were there.
+        self._known: dict[str, tuple[int, InputState]] = {}
+
+    def at(self, name: str, offset: int) -> InputState:
+        """Return how far an input is if it was read up to an offset."""
+        known = self._known.get(name)
+        if known is not None and known[0] == offset:
+            return known[1]
+        return self._recorded(name, offset)
+
+    def _recorded(self, name: str, offset: int) -> InputState:
+        newest = self._log.last()
+        for number in range(newest.batch, newest.batch - LOOK_BACK, -1) if newest else ():
+            record = self._log.get(number)
+            if record is not None and record.end.get(name) == offset:
+                latest = record.latest.get(name)  # all that records without progress have
+                progress = {**self._columns(name, latest), **record.progress.get(name, {})}
+                return InputState(progress, name in record.open_inputs)
+        return InputState(self._columns(name))
+
+    def _columns(self, name: str, latest: int | None = None) -> Progress:
+        schema = self._topics[name].schema
+        return {c.name: ColumnTime(latest) for c in schema if pa.types.is_timestamp(c.type)}
+
+    def read(self, name: str, start: int, end: int) -> InputState:
+        """Return how far an input is when rows [start, end) have been read, too."""
+        progress, is_open = self.at(name, start)
+        topic = self._topics[name]
+        if start < end:
+            ends, is_open = {*complete_ends(topic, start, end)}, True
+            for commit in topic.commits(start, end):
+                if commit.end <= end:
+                    is_open = commit.end not in ends
+                    progress = progress_after(
+                        progress,
+                        _newest(topic, commit),
+                        commit.event_times,
+                        is_complete=not is_open,
+                    )
+                else:
+                    is_open = True
+        state = InputState(progress, is_open)
+        self._known[name] = (end, state)
+        return state
+
+    def idle_inputs(self, ends: Mapping[str, int]) -> Collection[str]:
+        """Return the inputs that were read to their ends and have had no new row for long."""
+        if self._idle_s is None:
+            return ()
+        since = self._clock() - self._idle_s
+        return [
+            name
+            for name, topic in self._topics.items()
+            if topic.end <= ends.get(name, 0)
+            and (topic.newest.at if topic.newest else self._begun_at) < since
+        ]
+
+    def whole_end(self, name: str, start: int, end: int) -> int | None:
+        """Return the last offset in (start, end] at which a source batch ends; None without."""
+        return max(complete_ends(self._topics[name], start, end), default=None)
+
+    def next_whole_end(self, name: str, start: int, end: int) -> int:
+        """Return the first offset in (start, end] at which a source batch ends, or the start."""
+        return next(complete_ends(self._topics[name], start, end), start)
+
+
+def _newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
+    """The newest times of a commit; segments of older versions have to be read for them."""
+    newest: Mapping[str, int] = FrozenDict()
+    for segment in commit.segments:
+        newest = later_times(newest, segment.newest or {})
+    if any(segment.newest is None for segment in commit.segments):
+        times = [c.name for c in topic.schema if pa.types.is_timestamp(c.type)]
+        for batch in topic.read(commit.first, commit.end, times):
+            newest = later_times(newest, newest_times(batch))
+    return newest

@@ -1,0 +1,62 @@
+"""The segments that one task writes, one for each topic that gets rows of it."""
+
+from collections.abc import Mapping
+from types import TracebackType
+
+import pyarrow as pa
+
+from penstock.engines.microbatch.event_counts import Events, merge, sketch
+from penstock.engines.spark.run_layout import Places
+from penstock.topics.embedded.segment import Segment, SegmentWriter
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import EVENT
+
+
+class Outputs:
+    """Opens a segment when its first row comes; leaves none behind if the task fails."""
+
+    def __init__(self, places: Places, schemas: Mapping[str, pa.Schema]) -> None:
+        self._places, self._schemas = places, schemas
+        self._writers: dict[str, SegmentWriter] = {}
+        self._sketches: list[Events] = []
+        #: The operator's own output; side outputs are not part of its rows.
+        self.main = next(iter(schemas), None)
+        self.rows = 0
+
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        """Write rows to the operator's topic, or to another one."""
+        name = topic or self.main
+        if name is None or not batch.num_rows:
+            return
+        if name not in self._writers:
+            self._writers[name] = Topic.open(self._places.topic(name)).segment_writer()
+        self._writers[name].write(batch)
+        if name == self.main:
+            self.rows += batch.num_rows
+            self._sketches.append(sketch(batch[EVENT]))
+
+    def schema(self, topic: str) -> pa.Schema:
+        """The schema of a topic."""
+        return self._schemas[topic]
+
+    def events(self) -> Events:
+        """When the rows of the operator's output were due."""
+        return merge(self._sketches)
+
+    def close(self) -> dict[str, Segment]:
+        """Finish all segments."""
+        done = {name: writer.close() for name, writer in self._writers.items()}
+        self._writers = {}
+        return {name: segment for name, segment in done.items() if segment is not None}
+
+    def __enter__(self) -> "Outputs":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for writer in self._writers.values():
+            writer.abort()

@@ -1,0 +1,379 @@
+"""The streaming source of an operator: exactly k partitions a batch, and no more rows than k carry.
+
+It lives in a process of its own beside the driver and is asked before every batch. A frame
+operator gets the rows themselves; a batch operator gets one row a task that says which rows to
+work on, because its function is called inside the sink and no data row needs to pass the JVM.
+"""
+
+import pickle
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from penstock.engines.microbatch.admission import Speed, Waiting, dropped
+from penstock.engines.microbatch.dealing import (
+    Stretch,
+    cuts,
+    deal,
+    shares,
+    take_open_first,
+    without,
+)
+from penstock.engines.microbatch.event_time import slowest_times
+from penstock.engines.microbatch.slice_assignment import (
+    SliceAssignment,
+    assign_slices,
+    loads_after,
+    next_watermark,
+)
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.commands import look_up
+from penstock.engines.spark.io.input_progress import InputProgress
+from penstock.engines.spark.io.plans import BatchPlan, Part, TaskInput, save_plan
+from penstock.engines.spark.io.state_versions import record_before
+from penstock.engines.spark.operator_config import Duty
+from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
+from penstock.engines.spark.run_layout import Places
+from penstock.topics.embedded.readers import positions, save_position
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import without_event
+
+FORMAT = "penstock-source"
+#: The option that leaves `_event` out for a function that does not look at it.
+STAMPS = "stamps"
+#: The option that names the one topic to read, for an operator that reads each by itself.
+TOPIC = "topic"
+#: The one column of a row that says what a task shall do.
+TASK = StructType([StructField("task", BinaryType())])
+
+#: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}, "mark": batches without rows}
+Offset = Mapping[str, Any]
+
+
+class TopicSource(DataSource):
+    """What Spark reads for an operator, with options run and operator.
+
+    Each query needs a registration of its own: when its process starts, Spark writes into the
+    environment that belongs to the registration, unguarded, while the tasks of every other
+    query with the same registration are being serialised with it.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The name under which Spark knows it."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Rows of the topic, or one task a row."""
+        places, duty = _job(self.options)
+        if duty.kind in ("batch", "sliced"):
+            return TASK
+        rows = Topic.open(places.topic(self.options.get(TOPIC, duty.reads[0]))).schema
+        is_plain = self.options.get(STAMPS) == "no"
+        return from_arrow_schema(without_event(rows) if is_plain else rows, False)
+
+    def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
+        """Make the reader; Spark does so in the source's process and in each task."""
+        one = self.options.get(TOPIC)
+        return TopicReader(self.options["run"], self.options["operator"], schema, one)
+
+
+def _job(options: Mapping[str, str]) -> tuple[Places, Duty]:
+    places = Places(Path(options["run"]))
+    return places, Duty.load(places, options["operator"])
+
+
+class TaskPartition(InputPartition):
+    """One task."""
+
+    def __init__(self, value: TaskInput) -> None:
+        super().__init__(value)
+
+
+class TopicReader(DataSourceStreamReader):
+    """Decides what the next batch reads."""
+
+    def __init__(self, run: str, operator: str, schema: StructType, topic: str | None) -> None:
+        self._run, self._operator, self._schema, self._topic = run, operator, schema, topic
+        self._mind: _Mind | None = None
+
+    @property
+    def _reader(self) -> "_Mind":
+        # made where it is used: a task's copy of this object must not open topics and logs
+        if self._mind is None:
+            self._mind = _Mind(Places(Path(self._run)), self._operator, self._topic)
+        return self._mind
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Begin with the oldest row that is there."""
+        return {"at": self._reader.first(), "skips": {}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """The limit is our own."""
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802, ARG002
+        """Return the end of the next batch; the start itself if there is none."""
+        return self._reader.next_end(start)
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return the end of the topics, so that Spark's progress shows the backlog."""
+        return {"at": self._reader.ends(), "skips": {}}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return exactly k tasks."""
+        return [TaskPartition(task) for task in self._reader.plan(start, end).tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read a task's rows, or hand the task on."""
+        task: TaskInput = partition.value
+        expected = to_arrow_schema(self._schema, timezone="UTC")
+        if self._schema == TASK:
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(task)])], schema=expected)
+            return
+        for _, _, batch in task.batches(expected.names):
+            columns = [batch.column(name) for name in expected.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=expected)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Everything before `end` may be removed as far as this reader is concerned."""
+        self._reader.done(end)
+
+    def stop(self) -> None:
+        """Nothing is held open."""
+
+
+class _Mind:
+    """What the source's process remembers from one batch to the next."""
+
+    def __init__(self, places: Places, operator: str, topic: str | None = None) -> None:
+        self.places, self.duty = places, Duty.load(places, operator)
+        reads = self.duty.reads if topic is None else (topic,)
+        self.topics = {name: Topic.open(places.topic(name)) for name in reads}
+        self.log = BatchLog(places.batches(operator))
+        self.progress = InputProgress(self.topics, self.log, self.duty.idle_s)
+        self.speed = Speed()
+        self.seen: dict[str, int] = {}
+        self.replicas: int | None = None
+        self.planned: tuple[Offset, Offset, BatchPlan] | None = None
+        #: Rows that waited at the last look.
+        self.waiting: int | None = None
+        #: Monotonic clock at the last plan; the wall clock may be set back.
+        self.began = -inf
+        self.behind: Topic | None = None
+        self.held_s, self.held_since = 0.0, -inf
+        #: The last wish about slices that was heard; one from before this start is fulfilled.
+        self.wish = look_up(places, operator).wish
+        #: Of each slice, in seconds a batch.
+        self.loads = [0.0] * (self.duty.slices or 0)
+
+    def first(self) -> dict[str, int]:
+        return {name: topic.first for name, topic in self.topics.items()}
+
+    def ends(self) -> dict[str, int]:
+        return {name: topic.refresh() for name, topic in self.topics.items()}
+
+    def next_end(self, start: dict[str, Any]) -> dict[str, Any]:
+        order = look_up(self.places, self.duty.name)
+        is_early = time.monotonic() < self.began + self.duty.gap_s
+        if order.hold or is_early or self._is_held_back():
+            return start
+        for record in self.log.news():
+            self.speed = self.speed.after(record)
+            if self.loads:
+                self.loads = loads_after(self.loads, record)
+        self.replicas = order.replicas
+        waiting = {name: self._waiting(name, start) for name in self.topics}
+        limit = self.speed.limit(order.replicas, self.duty.batch_s)
+        there = {name: queue.live_rows for name, queue in waiting.items()}
+        self.waiting = sum(there.values())
+        rows = take_open_first(there, limit, self._open_inputs(start["at"]))
+        ends = {
+            name: self._align(name, queue, queue.end_after(rows[name]))
+            for name, queue in waiting.items()
+        }
+        mark = start.get("mark", 0)
+        if all(ends[name] == waiting[name].start for name in ends):
+            if not self._has_new_watermark(start["at"]):
+                return start
+            mark += 1
+        self.began = time.monotonic()
+        skips = {name: [list(skip) for skip in queue.skips] for name, queue in waiting.items()}
+        kept = {name: ranges for name, ranges in skips.items() if ranges}
+        return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
+
+    def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
+        """Topics whose last source batch has been read in part."""
+        if not self.duty.keeps_batches or len(self.topics) < 2:
+            return ()
+        return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
+
+    def _align(self, name: str, queue: Waiting, end: int) -> int:
+        """Move the end of a batch to where a source batch ends, if operators behind need that.
+
+        Spark itself must read source batches as a whole: it would take the newest time of a
+        part for that of all.
+        """
+        if not self.duty.keeps_batches or queue.skips:
+            return end
+        whole = self.progress.whole_end(name, queue.start, end)
+        if whole is None and self.duty.kind == "native":
+            return self.progress.next_whole_end(name, queue.start, queue.end)
+        return end if whole is None else whole
+
+    def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
+        """Whether the batch before has advanced the watermark, so that windows may be closed."""
+        if self.duty.slices is None:
+            return False
+        before = record_before(self.log, start)
+        if before is None or before.state is None:
+            return False
+        mark = next_watermark(before, self.duty.delay_us, self.progress.idle_inputs(start))
+        return mark != before.state.watermark
+
+    def _waiting(self, name: str, start: Offset) -> Waiting:
+        """What waits in a topic, without what is too old or does not fit."""
+        topic, duty = self.topics[name], self.duty
+        begin = self._begin(name, start)
+        skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
+        queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
+        queue = queue.overflowed(duty.queue_size)
+        self.seen[name] = queue.seen
+        if duty.timeout_s is not None:
+            oldest = time.time() - duty.timeout_s
+            queue = queue.expired(_first_after(topic, begin, queue.end, oldest))
+        return queue
+
+    def _is_held_back(self) -> bool:
+        """Whether too much waits behind this operator; the time of it is kept."""
+        duty, now = self.duty, time.monotonic()
+        if not duty.limits or duty.writes is None:
+            return False
+        if self.behind is None:
+            self.behind = Topic.open(self.places.topic(duty.writes))
+        read, end = positions(self.behind.directory), self.behind.refresh()
+        waiting = {name: end - read.get(name, self.behind.first) for name in duty.limits}
+        full = any(waiting[name] > limit for name, limit in duty.limits.items())
+        if self.held_since > -inf:
+            self.held_s += now - self.held_since
+            self.places.held(duty.name).write_text(f"{self.held_s:.3f}")
+        self.held_since = now if full else -inf
+        return full
+
+    def plan(self, start: Offset, end: Offset) -> BatchPlan:
+        """Deal the rows between two offsets; asked again, the same plan."""
+        if self.planned and self.planned[:2] == (start, end):
+            return self.planned[2]
+        duty = self.duty
+        replicas = self.replicas or look_up(self.places, duty.name).replicas
+        line, given_up = [], []
+        skips: dict[str, list[tuple[int, int, str]]] = {}
+        for name, topic in self.topics.items():
+            if name not in end["at"]:
+                continue
+            low, high = self._begin(name, start), end["at"][name]
+            topic.refresh()
+            skips[name] = [
+                (max(a, low), min(b, high), cause)
+                for a, b, cause in end["skips"].get(name, ())
+                if b > low and a < high
+            ]
+            line += without(Stretch(name, low, high), [(a, b) for a, b, _ in skips[name]])
+            given_up += [Stretch(name, a, b) for a, b, _ in skips[name]]
+        dealt = self._deal(line, replicas)
+        lost = self._parts(given_up) if duty.dropped_to else ()
+        inputs = {
+            name: self.progress.read(name, self._begin(name, start), end["at"][name])
+            for name in skips
+        }
+        idle = self.progress.idle_inputs(end["at"])
+        mine = self._assign_slices(start["at"], replicas, idle)
+        tasks = tuple(
+            TaskInput(
+                index=index,
+                replicas=replicas,
+                parts=self._parts(stretches),
+                given_up=lost if index == 0 else (),
+                key=duty.key,
+                assignment=assignment,
+            )
+            for index, (stretches, assignment) in enumerate(zip(dealt, mine, strict=True))
+        )
+        plan = BatchPlan(
+            start=dict(start["at"]),
+            end=dict(end["at"]),
+            planned_at=time.time(),
+            tasks=tasks,
+            dropped=dropped(skips),
+            waiting=self.waiting,
+            progress={name: each.progress for name, each in inputs.items()},
+            event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
+            open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
+        )
+        if duty.kind == "egress":  # what is written elsewhere must belong to a batch that lasts
+            sync_newest(self.places.checkpoint(duty.name), OFFSETS)
+        if duty.kind != "native":  # whose tasks at the sink are others than those of the source
+            save_plan(self.places.plan(duty.name), plan)
+        self.planned = (start, end, plan)
+        return plan
+
+    def _begin(self, name: str, start: Offset) -> int:
+        # a topic that was added to the operator's inputs begins where it begins
+        begin: int = start["at"].get(name, self.topics[name].first)
+        return begin
+
+    def _assign_slices(
+        self, start: Mapping[str, int], replicas: int, idle: Collection[str]
+    ) -> Sequence[SliceAssignment | None]:
+        if self.duty.slices is None:
+            return [None] * replicas
+        before = record_before(self.log, start)
+        order = look_up(self.places, self.duty.name)
+        moves = order.moves if order.wish > self.wish else {}
+        self.wish = order.wish
+        watermark = next_watermark(before, self.duty.delay_us, idle)
+        return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
+
+    def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
+        if self.duty.key is not None or self.duty.slices is not None:
+            return [line] * replicas  # each takes from all of it what is its own
+        rows = sum(stretch.rows for stretch in line)
+        parts = [1.0] * replicas
+        if self.duty.grouping == "load":
+            known = self.speed.replicas
+            speeds = [known[i] if i < len(known) else None for i in range(replicas)]
+            # between two batches nobody has anything left to do
+            parts = shares(speeds, [0.0] * replicas, rows)
+        return deal(line, cuts(parts, rows))
+
+    def _parts(self, stretches: Sequence[Stretch]) -> tuple[Part, ...]:
+        found = []
+        for stretch in stretches:
+            offset = stretch.start
+            for piece in self.topics[stretch.topic].pieces(stretch.start, stretch.end):
+                found.append(Part(stretch.topic, offset, piece))
+                offset += piece.to_row - piece.from_row
+        return tuple(found)
+
+    def done(self, end: Offset) -> None:
+        if self.duty.kind in ("egress", "native"):
+            # before rows may be removed that a batch needs that is run again
+            sync_newest(self.places.checkpoint(self.duty.name), COMMITS)
+        for name, offset in end["at"].items():
+            save_position(self.places.topic(name), self.duty.name, offset)
+
+
+def _first_after(topic: Topic, start: int, end: int, at: float) -> int:
+    """The offset of the first row that was committed after a time."""
+    for commit in topic.commits(start, end):
+        if commit.at > at:
+            return max(start, commit.first)
+    return end

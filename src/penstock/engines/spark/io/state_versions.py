@@ -1,0 +1,55 @@
+"""The versions of an operator's state on disk: the one a batch begins with, and old files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.errors import PenstockError
+from penstock.state.version import files
+from penstock.topics.embedded.segment import SEGMENTS
+
+#: Records that are looked at for the one before a batch: a batch may have its own already.
+LOOK_BACK = 3
+
+
+def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None:
+    """Return the record of the batch that ended where another begins; None for the very first."""
+    newest = log.last()
+    if newest is None:
+        return None
+    for number in range(newest.batch, newest.batch - LOOK_BACK, -1):
+        record = log.get(number)
+        if record is not None and dict(record.end) == dict(start):
+            return record
+    if dict(newest.start) == dict(start) and log.get(newest.batch - 1) is None:
+        return None  # the first batch, run again
+    name = log.directory.name
+    raise PenstockError(f"{name}: there is no state for a batch that begins at {dict(start)}")
+
+
+def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:
+    """Remove files that neither this batch nor the one before needs.
+
+    The one before is needed when this batch is run again. Only what a record has named is
+    touched: nobody knows whether something else is just being written.
+    """
+    old = log.get(record.batch - 2)
+    if old is None or old.state is None or record.state is None:
+        return
+    previous = log.get(record.batch - 1)
+    kept = files(record.state) | (files(previous.state) if previous and previous.state else set())
+    for name in files(old.state) - kept:
+        (directory / SEGMENTS / name).unlink(missing_ok=True)
+
+
+def remove_unused_files(directory: Path, log: BatchLog) -> None:
+    """Remove what no record names; only when nothing runs."""
+    newest = log.last()
+    if newest is None or newest.state is None or not (directory / SEGMENTS).is_dir():
+        return
+    previous = log.get(newest.batch - 1)
+    kept = files(newest.state) | (files(previous.state) if previous and previous.state else set())
+    for path in (directory / SEGMENTS).iterdir():
+        if path.name not in kept:
+            path.unlink(missing_ok=True)

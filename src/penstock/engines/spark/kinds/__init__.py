@@ -1,0 +1,1 @@
+"""What a task of each kind of operator does."""

@@ -1,0 +1,167 @@
+"""The work of a batch operator's task: map the input, call the function, write the output.
+
+Runs inside the sink's process; no data row passes the JVM.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.spark.cluster.worker_exit import close_at_end
+from penstock.engines.spark.io.call_marker import CallMarker
+from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.plans import Part, TaskInput
+from penstock.engines.spark.operator_bundle import Cargo
+from penstock.engines.spark.queries.failures import Failure, tell, trace_of_exception
+from penstock.engines.spark.run_layout import Places
+from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.function_call import call_batch
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.resources import resource_of
+from penstock.pipelines.topic_declaration import errors_topic
+from penstock.topics.schema import EVENT
+
+#: Rows that a function gets at once, if its operator does not say.
+CHUNK_ROWS = 65_536
+
+
+def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> TaskRecord:
+    """Do one task and tell what it took."""
+    operator = cargo.operator
+    close_at_end()
+    resource = resource_of(operator, str(places.run))  # opened once a process; not part of the work
+    copy_given_up(cargo, task, outputs)
+    began, cpu_began = time.time(), processor_s()
+    busy_s, squares, chunks, rows_in, removed, added = 0.0, 0.0, 0, 0, 0, 0
+    limit_s = operator.options.call_timeout_s
+    with CallMarker(places, operator.name, task.index, limit_s) as marker:
+        calls = _Calls(places, operator, resource, outputs, marker)
+        for part, offset, chunk in _chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
+            start, before = time.perf_counter(), outputs.rows
+            put_aside = calls.process(part, offset, chunk)
+            took_s = time.perf_counter() - start
+            busy_s += took_s
+            squares += took_s * took_s / chunk.num_rows
+            chunks += 1
+            rows_in += chunk.num_rows
+            surplus = outputs.rows - before + put_aside - chunk.num_rows
+            removed, added = removed + max(0, -surplus), added + max(0, surplus)
+    return TaskRecord(
+        rows_in=rows_in,
+        rows_out=outputs.rows,
+        busy_s=busy_s,
+        cpu_s=processor_s() - cpu_began,
+        began=began,
+        ended=time.time(),
+        chunks=chunks,
+        squares=squares,
+        filtered=removed,
+        expanded=added,
+        put_aside=calls.put_aside,
+    )
+
+
+class _Calls:
+    """Calls the function of an operator, on what may be given to it."""
+
+    def __init__(
+        self,
+        places: Places,
+        operator: Operator,
+        resource: object,
+        outputs: Outputs,
+        marker: CallMarker,
+    ) -> None:
+        self._places, self._operator, self._resource = places, operator, resource
+        self._outputs, self._marker = outputs, marker
+        #: Rows that went to the error topic.
+        self.put_aside = 0
+
+    def process(self, part: Part, passed: int, chunk: pa.RecordBatch) -> int:
+        """Write what the function makes of some rows; return how many of them were put aside."""
+        before, first = self.put_aside, part.offset + passed
+        keeps_letters = self._operator.options.on_error == "dead-letter"
+        if keeps_letters and self._marker.is_suspect(part.topic, first, first + chunk.num_rows):
+            self._one_by_one(part, passed, chunk)
+            return self.put_aside - before
+        try:
+            self._write(part, passed, chunk)
+        except Exception:
+            if not keeps_letters:
+                tell(self._places, self._operator.name, _failure(part, passed, chunk.num_rows))
+                raise
+            self._without_poison(part, passed, chunk)
+        return self.put_aside - before
+
+    def _write(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+        first = part.offset + passed
+        self._marker.enter(part.topic, first, first + chunk.num_rows)
+        with self._marker.limit():
+            result = call_batch(self._operator, chunk, self._resource)
+        if result is not None:
+            self._outputs.write(result)
+
+    def _one_by_one(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+        """Process rows on some of which a process died; leave out those that did it twice."""
+        for number in range(chunk.num_rows):
+            row = chunk.slice(number, 1)
+            problem = self._marker.poison(part.topic, part.offset + passed + number)
+            if problem:
+                self._put_aside(part, passed + number, row, problem)
+            else:
+                self._without_poison(part, passed + number, row)
+
+    def _without_poison(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+        """Process what can be, and put the rows aside that make the function raise."""
+        try:
+            self._write(part, passed, chunk)
+        except Exception as error:
+            if chunk.num_rows == 1:
+                self._put_aside(part, passed, chunk, f"{type(error).__name__}: {error}")
+                return
+            half = chunk.num_rows // 2
+            for begin, rows in ((0, half), (half, chunk.num_rows - half)):
+                self._without_poison(part, passed + begin, chunk.slice(begin, rows))
+
+    def _put_aside(self, part: Part, passed: int, row: pa.RecordBatch, problem: str) -> None:
+        topic = errors_topic(self._operator.name)
+        letter = _letter(part, passed, row, problem, self._outputs.schema(topic))
+        self._outputs.write(letter, topic)
+        self.put_aside += 1
+
+
+def copy_given_up(cargo: Cargo, task: TaskInput, outputs: Outputs) -> None:
+    """Keep the rows that waited too long or did not fit in the topic that was named for them."""
+    name = cargo.operator.options.dropped_to
+    for part in task.given_up if name else ():
+        for batch in part.read():
+            outputs.write(batch, name)
+
+
+def _chunks(task: TaskInput, size: int) -> Iterator[tuple[Part, int, pa.RecordBatch]]:
+    """Yield (part, rows of it before, at most `size` rows)."""
+    for part, passed, batch in task.batches():
+        for begin in range(0, batch.num_rows, size):
+            yield part, passed + begin, batch.slice(begin, size)
+
+
+def _failure(part: Part, passed: int, rows: int) -> Failure:
+    first = part.offset + passed
+    return Failure(topic=part.topic, first=first, end=first + rows, trace=trace_of_exception())
+
+
+def _letter(
+    part: Part, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
+) -> pa.RecordBatch:
+    text = json.dumps(row.drop_columns([EVENT]).to_pylist()[0], default=str)
+    columns = {
+        "topic": [part.topic],
+        "offset": [part.offset + passed],
+        "error": [problem],
+        "row": [text],
+        EVENT: row[EVENT],
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=schema)

@@ -1,0 +1,123 @@
+"""What a frame operator's sink does with the rows that come out of Spark."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.plans import TaskInput
+from penstock.engines.spark.kinds.batch_task import copy_given_up
+from penstock.engines.spark.operator_bundle import Cargo
+from penstock.pipelines.stateful.groups import pc
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.schema import EVENT
+
+
+def write(
+    cargo: Cargo, task: TaskInput, rows: Iterator[pa.RecordBatch], outputs: Outputs
+) -> TaskRecord:
+    """Write a task's rows; source, function and sink work hand in hand, so all of it is busy."""
+    copy_given_up(cargo, task, outputs)
+    began, start = time.time(), time.perf_counter()
+    if outputs.main is not None:
+        schema = outputs.schema(outputs.main)
+        if cargo.stamped:
+            for batch in rows:
+                outputs.write(_fit(batch, schema))
+        else:
+            held = [batch for batch in rows if batch.num_rows]
+            for batch in _stamped(held, task, schema):
+                outputs.write(batch)
+    return TaskRecord(
+        rows_in=task.own_rows,
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=None,  # most of it is the JVM's, whose share of one task nobody tells
+        began=began,
+        ended=time.time(),
+    )
+
+
+def keep(
+    cargo: Cargo, stamp_us: int, rows: Iterator[pa.RecordBatch], outputs: Outputs
+) -> TaskRecord:
+    """Write what comes out of Spark's own state; what has no stamp is due with its batch.
+
+    Only what runs in the task of the state is seen as busy; reading and shuffling come before.
+    How many of the batch's rows came here nobody tells.
+    """
+    began, start = time.time(), time.perf_counter()
+    assert outputs.main is not None
+    schema = outputs.schema(outputs.main)
+    for batch in rows:
+        if not cargo.stamped:
+            stamps = pa.array([stamp_us] * batch.num_rows, schema.field(EVENT).type)
+            batch = batch.append_column(EVENT, stamps)
+        outputs.write(_fit(batch, schema))
+    return TaskRecord(
+        rows_in=0,
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=None,
+        began=began,
+        ended=time.time(),
+    )
+
+
+def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> TaskRecord:
+    """Write the rows of a stream that is not ours, each with its event time."""
+    began, start = time.time(), time.perf_counter()
+    assert outputs.main is not None
+    schema = outputs.schema(outputs.main)
+    column = cargo.operator.options.time or (EVENT if cargo.stamped else None)
+    for batch in rows:
+        stamps = event_times(batch, column, time.time())
+        others = batch.drop_columns([EVENT]) if EVENT in batch.schema.names else batch
+        outputs.write(_fit(others.append_column(EVENT, stamps), schema))
+    return TaskRecord(
+        rows_in=outputs.rows,
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=None,
+        began=began,
+        ended=time.time(),
+    )
+
+
+def event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Array:
+    """Return the event time of each row: the named column, or the arrival if none is named.
+
+    A row without a time gets the newest one beside it: its arrival would advance the watermark
+    of an old backlog to now, and all other rows would be late. Times without a zone are UTC.
+    """
+    arrival = pa.scalar(int(now * 1e6), TIMESTAMP)
+    if column is None:
+        return pa.repeat(arrival, batch.num_rows)
+    times = batch[column].cast(TIMESTAMP)
+    newest = pc.max(times)
+    return times.fill_null(newest if newest.is_valid else arrival)
+
+
+def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The same columns in the topic's order and to the letter of its schema."""
+    columns = [batch[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _stamped(
+    held: list[pa.RecordBatch], task: TaskInput, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Give rows without stamps those of the input at the same place in the line."""
+    total = sum(batch.num_rows for batch in held)
+    if not total:
+        return
+    stamps = pa.concat_arrays([batch[EVENT] for _, _, batch in task.batches([EVENT])])
+    places = np.arange(total) * len(stamps) // total
+    passed = 0
+    for batch in held:
+        mine = stamps.take(pa.array(places[passed : passed + batch.num_rows]))
+        yield _fit(batch.append_column(EVENT, mine), schema)
+        passed += batch.num_rows

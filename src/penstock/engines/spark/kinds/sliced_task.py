@@ -1,0 +1,239 @@
+"""The work of a sliced operator's task: rows and state of its slices in, rows and state out.
+
+A slice is worked on by one task in a batch. What the task writes is named by nobody until the
+batch has its record, so an attempt that fails leaves nothing behind that could be mistaken.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.microbatch.slice_assignment import SliceAssignment
+from penstock.engines.spark.io.call_marker import CallMarker
+from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.plans import Part, TaskInput
+from penstock.engines.spark.operator_bundle import Cargo
+from penstock.engines.spark.queries.failures import Failure, tell, trace_of_exception
+from penstock.engines.spark.run_layout import Places
+from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.stateful.slice_call import call_slice
+from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.watermark import latest_of, latest_time
+from penstock.state.compaction import merge_runs, to_merge
+from penstock.state.handle import State
+from penstock.state.layout import Layout, layout
+from penstock.state.mapped_files import Levels
+from penstock.state.sorted_layer import Level
+from penstock.state.state_files import Run, RunWriter, extras_of
+from penstock.state.version import Merged
+from penstock.topics.schema import with_event
+
+#: Rows of each input, by slice.
+Inputs = dict[str, pa.RecordBatch]
+
+
+@dataclass
+class Done:
+    """What a task did and wrote."""
+
+    task: TaskRecord
+    runs: tuple[Run, ...] = ()
+    merged: tuple[Merged, ...] = ()
+
+
+def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Done:
+    """Do one task."""
+    operator, assignment = cargo.operator, task.assignment
+    assert operator.slicing is not None
+    assert assignment is not None
+    began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
+    limit_s = operator.options.call_timeout_s
+    try:
+        with CallMarker(places, operator.name, task.index, limit_s) as marker:
+            worker = _Worker(
+                places.state(operator.name), cargo, operator.slicing, assignment, marker
+            )
+            marker.enter(*_rows(task.parts))
+            worker.run(task, outputs)
+            merged = worker.merge()
+    except Exception:
+        tell(places, operator.name, _failure(task.parts))
+        raise
+    record = TaskRecord(
+        rows_in=sum(worker.rows.values()),
+        rows_out=outputs.rows,
+        busy_s=time.perf_counter() - start,
+        cpu_s=processor_s() - cpu_began,
+        began=began,
+        ended=time.time(),
+        slices=assignment.slices,
+        loads=tuple(round(worker.seconds.get(number, 0.0), 6) for number in assignment.slices),
+        counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
+        late=worker.late,
+    )
+    return Done(record, worker.written, merged)
+
+
+class _Worker:
+    """One task's slices."""
+
+    def __init__(
+        self,
+        directory: Path,
+        cargo: Cargo,
+        slicing: Slicing,
+        assignment: SliceAssignment,
+        marker: CallMarker,
+    ) -> None:
+        self._marker = marker
+        self._directory, self._cargo, self._slicing, self._assignment = (
+            directory,
+            cargo,
+            slicing,
+            assignment,
+        )
+        self._key, self._values = state_schemas(slicing, cargo.inputs)
+        self._layout = layout(self._key, self._values)
+        self._levels = _levels(directory, self._layout)
+        self._levels.keep(run.file for runs in assignment.version.runs.values() for run in runs)
+        self.written: tuple[Run, ...] = ()
+        self.rows: dict[int, int] = {}
+        self.seconds: dict[int, float] = {}
+        self.late = 0
+
+    def run(self, task: TaskInput, outputs: Outputs) -> None:
+        """Call the function for every slice that has rows or timers, and keep what it changed."""
+        slicing = self._slicing
+        parts = gather(task.parts, self._assignment.slices, slicing)
+        none = {
+            topic: pa.RecordBatch.from_pylist([], with_event(schema))
+            for topic, schema in self._cargo.inputs.items()
+        }
+        changed: dict[int, Level] = {}
+        for number in self._assignment.slices:
+            start = time.perf_counter()
+            inputs = {topic: parts[topic].get(number, none[topic]) for topic in none}
+            level = self._one(number, inputs, outputs)
+            if level is not None:
+                changed[number] = level
+            # what all slices get is counted with the first
+            counted = slicing.inputs if number == 0 else tuple(slicing.keys)
+            self.rows[number] = sum(inputs[topic].num_rows for topic in counted)
+            self.seconds[number] = time.perf_counter() - start
+        self.written = self._write(changed)
+
+    def _one(self, number: int, inputs: Inputs, outputs: Outputs) -> Level | None:
+        assignment, operator = self._assignment, self._cargo.operator
+        times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
+        state = State.open(
+            self._key,
+            self._values,
+            self._levels.open(assignment.version.of(number)),
+            slice=number,
+            watermark=assignment.watermark,
+            before=assignment.version.watermark,
+            # of this slice alone, so that it does not matter who works on the others
+            now=latest_of(*times),
+            ttl_us=self._slicing.ttl_us,
+        )
+        if not any(rows.num_rows for rows in inputs.values()) and not state.is_due():
+            return None
+        assert outputs.main is not None
+        schema = operator.output_schema
+        assert schema is not None
+        with self._marker.limit():
+            result = call_slice(operator.function, inputs, state, schema)
+        if result is not None:
+            outputs.write(result)
+        for rows in state.late_rows:
+            self.late += rows.num_rows
+            if self._slicing.late_to is not None:
+                outputs.write(rows, self._slicing.late_to)
+        return state.changes()
+
+    def _write(self, changed: Mapping[int, Level]) -> tuple[Run, ...]:
+        """One file for all slices of the task."""
+        if not changed:
+            return ()
+        writer = RunWriter(self._directory, self._layout, extras_of(changed.values()))
+        try:
+            for number, level in changed.items():
+                writer.write(number, level.chunks, level.at)
+            return writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+
+    def merge(self) -> tuple[Merged, ...]:
+        """Merge the slices whose turn it is."""
+        assignment = self._assignment
+        chosen = to_merge(assignment.version, assignment.batch, assignment.slices)
+        if not chosen:
+            return ()
+        merged = merge_runs(
+            self._directory,
+            self._layout,
+            self._levels,
+            assignment.version,
+            chosen,
+            watermark=assignment.watermark,
+            ttl_us=self._slicing.ttl_us,
+        )
+        return tuple(merged)
+
+
+def gather(
+    parts: Sequence[Part], slices: Sequence[int], slicing: Slicing
+) -> dict[str, dict[int, pa.RecordBatch]]:
+    """Return the rows of each input, by slice, in the order of its topic."""
+    pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
+    for part in parts:
+        found = pieces[part.topic]
+        for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
+            found.setdefault(number, []).append(rows)
+    return {
+        topic: {number: _joined(some) for number, some in found.items()}
+        for topic, found in pieces.items()
+    }
+
+
+def _read(
+    part: Part, slices: Sequence[int], *, is_broadcast: bool
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    if not is_broadcast:
+        yield from part.piece.read_slices(slices)
+        return
+    for batch in part.read():
+        for number in slices:
+            yield number, batch
+
+
+def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+
+
+def _failure(parts: Sequence[Part]) -> Failure:
+    topic, first, end = _rows(parts)
+    return Failure(topic=topic, first=first, end=end, trace=trace_of_exception())
+
+
+def _rows(parts: Sequence[Part]) -> tuple[str, int, int]:
+    """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
+    topic = parts[0].topic if parts else ""
+    own = [part for part in parts if part.topic == topic]
+    first = min((part.offset for part in own), default=0)
+    return topic, first, max((part.offset + part.rows for part in own), default=0)
+
+
+#: What this process has mapped; files have unique names, so nothing in here can be stale.
+_mapped: dict[Path, Levels] = {}
+
+
+def _levels(directory: Path, columns: Layout) -> Levels:
+    if directory not in _mapped:
+        _mapped[directory] = Levels(directory, columns)
+    return _mapped[directory]

@@ -1,0 +1,1 @@
+"""Operators with Spark's own state: repartition, rescale, late rows."""

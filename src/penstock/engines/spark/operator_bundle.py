@@ -1,0 +1,68 @@
+"""How an operator reaches the processes that run it: by value, through a file of the run."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from penstock.engines.spark.io.plans import load_pickle
+from penstock.files.atomic import replace
+from penstock.pipelines.operator import Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cargo:
+    """An operator and the schemas of the topics it writes."""
+
+    operator: Operator
+    #: By topic; the first is the operator's own output.
+    outputs: Mapping[str, pa.Schema] = field(default_factory=dict)
+    #: Of a sliced operator, by topic, in the order in which its function gets them.
+    inputs: Mapping[str, pa.Schema] = field(default_factory=dict)
+    #: Whether the rows of a frame operator come with their stamps.
+    stamped: bool = False
+
+
+def ship(path: Path, cargo: Cargo, modules: Iterable[ModuleType] = ()) -> None:
+    """Write an operator where tasks find it.
+
+    What the given modules and the function's own define goes along by value: they need not be
+    importable elsewhere.
+    """
+    home = sys.modules.get(cargo.operator.function.__module__)
+    with ExitStack() as stack:
+        for module in {*modules, *([home] if home else ())}:
+            stack.enter_context(_by_value(module))
+        data = cloudpickle.dumps(cargo)  # type: ignore[no-untyped-call]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace(path, data)
+
+
+@contextmanager
+def _by_value(module: ModuleType) -> Iterator[None]:
+    if module.__name__.startswith(("penstock.", "pyspark.")):
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def unpack(path: Path) -> Cargo:
+    """Read an operator, once a process and version of the file."""
+    return _unpack(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _unpack(path: Path, version: int) -> Cargo:  # noqa: ARG001  (part of the key)
+    cargo = load_pickle(path)
+    assert isinstance(cargo, Cargo)
+    return cargo

@@ -1,0 +1,116 @@
+"""What an operator reads and writes and which rules it keeps to, for processes without its code."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+
+#: Time that one batch shall take, in seconds: a change takes effect with the next one.
+BATCH_S = 1.0
+#: More batches a second than this only burn the driver.
+GAP_S = 0.5
+
+
+def gap_for(batch_s: float) -> float:
+    """Return the least time from one plan to the next: who wants long batches wants few of them.
+
+    >>> gap_for(0.5), gap_for(1.0), gap_for(2.0)
+    (0.5, 0.5, 1.0)
+    """
+    return max(GAP_S, batch_s / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast things go."""
+
+    #: Time that a batch shall take, and least time from one to the next.
+    batch_s: float = BATCH_S
+    gap_s: float = GAP_S
+    #: What a snapshot looks back on.
+    window_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """One operator as its source and its sink know it."""
+
+    name: str
+    kind: str
+    reads: tuple[str, ...] = ()
+    writes: str | None = None
+    #: even, load, or key:COLUMN.
+    grouping: str = "even"
+    timeout_s: float | None = None
+    queue_size: int | None = None
+    #: The topic that gets what was dropped; None: it is only counted.
+    dropped_to: str | None = None
+    #: Rows that may wait for each operator behind this one before it stops reading.
+    limits: Mapping[str, int] = field(default_factory=dict)
+    batch_s: float = BATCH_S
+    #: Least time from the beginning of one batch to that of the next.
+    gap_s: float = GAP_S
+    #: With state: how many slices there are, which inputs have a key, how late rows may be.
+    slices: int | None = None
+    keyed: tuple[str, ...] = ()
+    delay_us: int = 0
+    #: An input without new rows for so long does not hold the watermark; None: it does.
+    idle_s: float | None = None
+    #: Whether batches end where source batches end, if they can: an operator behind uses time.
+    keeps_batches: bool = False
+
+    @property
+    def key(self) -> str | None:
+        """The column by which rows are dealt, if they are."""
+        return self.grouping.removeprefix("key:") if self.grouping.startswith("key:") else None
+
+    def save(self, places: Places) -> None:
+        """Write it where source and sink look."""
+        write_json(places.duty(self.name), asdict(self))
+
+    @classmethod
+    def load(cls, places: Places, operator: str) -> "Duty":
+        """Read what `save` wrote."""
+        data: Mapping[str, Any] = read_json(places.duty(operator))
+        lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed")}
+        return cls(**{**data, **lists})
+
+
+def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
+    """Return what an operator of a pipeline keeps to."""
+    options = operator.options
+    behind = {
+        other.name: other.options.queue_limit
+        for other in pipeline.operators.values()
+        if operator.writes in other.reads and other.options.queue_limit is not None
+    }
+    slicing = operator.slicing
+    return Duty(
+        name=operator.name,
+        kind=operator.kind,
+        reads=operator.reads,
+        writes=operator.writes,
+        grouping=options.grouping,
+        timeout_s=options.timeout_s,
+        queue_size=options.queue_size,
+        dropped_to=options.dropped_to,
+        limits=behind,
+        batch_s=pace.batch_s,
+        gap_s=pace.gap_s,
+        slices=slicing.slices if slicing else None,
+        keyed=tuple(slicing.keys) if slicing else (),
+        delay_us=slicing.delay_us if slicing else 0,
+        idle_s=pipeline.idle_s,
+        keeps_batches=operator.kind == "native" or _feeds_time(pipeline, operator),
+    )
+
+
+def _feeds_time(pipeline: Pipeline, operator: Operator) -> bool:
+    """Whether an operator that uses event time is behind this one."""
+    behind = [op for op in pipeline.operators.values() if {*op.reads} & {*operator.fills}]
+    return any(
+        op.slicing is not None or op.kind == "native" or _feeds_time(pipeline, op) for op in behind
+    )

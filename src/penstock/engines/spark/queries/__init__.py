@@ -1,0 +1,1 @@
+"""Streaming queries: how they are built, started, supervised and restarted."""

@@ -1,0 +1,136 @@
+"""Looks after the queries of a run: failures, slow batches, and their end."""
+
+import time
+from collections.abc import Callable, Mapping
+from math import inf
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.engines.microbatch.operator_tracker import Followed
+from penstock.engines.microbatch.slow_batches import BatchTimer
+from penstock.engines.port import Event
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.call_marker import read_marks
+from penstock.engines.spark.io.plans import load_plan
+from penstock.engines.spark.kinds import native_offsets as native
+from penstock.engines.spark.queries.query_supervisor import Starter, is_between_batches
+from penstock.engines.spark.queries.retries import Rows, rows_of
+from penstock.engines.spark.run_layout import Places
+from penstock.errors import InputError
+from penstock.pipelines.operator import Operator
+
+#: Seconds between two lines about what is waited for.
+SAY_EVERY_S = 5.0
+
+
+class Supervisor:
+    """The queries of a run, seen by the driver."""
+
+    def __init__(
+        self,
+        places: Places,
+        operators: Mapping[str, Operator],
+        followed: Mapping[str, Followed],
+        starter: Starter,
+        usual_s: float,
+    ) -> None:
+        """`usual_s` is what a batch shall take."""
+        self._places, self._operators, self._followed = places, operators, followed
+        self._starter = starter
+        self._timers = {name: BatchTimer(usual_s) for name in operators}
+        #: While operators start, their batches wait for processes, and nothing is slow.
+        self.is_timing = False
+
+    def look(self) -> list[Event]:
+        """Start again what failed; return what happened, by the wall clock."""
+        events = self._starter.watch(self.position)
+        for name, query in self._starter.queries.items() if self.is_timing else ():
+            if name not in self._starter.failed:
+                events += self._slow(name, query)
+        return events
+
+    def position(self, name: str) -> tuple[int, Rows]:
+        """Return the batch of an operator that comes next, and the rows that it reads."""
+        batch = self._next_batch(name)
+        return batch, self._rows(name, batch)
+
+    def _next_batch(self, name: str) -> int:
+        if name in self._followed:
+            return self._followed[name].log.next
+        if not self._places.batches(name).is_dir():  # as of an egress, which has no records
+            return 0
+        last = BatchLog(self._places.batches(name)).last()
+        return last.batch + 1 if last is not None else 0
+
+    def _rows(self, name: str, batch: int) -> Rows:
+        operator = self._operators[name]
+        if operator.kind == "ingest":
+            return ()
+        try:
+            if operator.kind == "native":
+                plan = native.plan_of(self._places, name, batch)
+            else:
+                plan = load_plan(self._places.plan(name))
+        except (OSError, InputError, AssertionError):  # it has not planned any batch yet
+            return ()
+        return rows_of(dict(plan.start), dict(plan.end))
+
+    def _slow(self, name: str, query: StreamingQuery) -> list[Event]:
+        batch = self._followed[name].log.next if name in self._followed else 0
+        is_busy = is_working(query)
+        seconds = self._timers[name].look(time.monotonic(), batch, is_busy=is_busy)
+        if seconds is None:
+            return []
+        numbers: dict[str, object] = {
+            "batch": batch,
+            "seconds": round(seconds, 1),
+            "usual_s": round(self._timers[name].usual, 3),
+        }
+        rows = self._rows_now(name, batch)
+        if rows:
+            numbers |= dict(zip(("topic", "first", "end"), rows[0], strict=True))
+        return [Event(at=time.time(), kind="slow-batch", operator=name, numbers=numbers)]
+
+    def _rows_now(self, name: str, batch: int) -> Rows:
+        """Return the rows of the call that has lasted longest, or else of the whole batch."""
+        marks = read_marks(self._places, name)
+        if marks:
+            mark = min(marks, key=lambda each: each.began_at)
+            return ((mark.topic, mark.first, mark.end),)
+        return self._rows(name, batch)
+
+    def is_quiet(self, name: str) -> bool:
+        """Whether no batch of an operator runs now."""
+        query = self._starter.queries[name]
+        if self._operators[name].kind == "ingest":
+            return not is_working(query)  # its source is looked at all the time
+        return is_between_batches(query)
+
+    def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
+        """Let running batches end, then stop all queries; say what is waited for."""
+        began, said = time.monotonic(), -inf
+        for name, query in self._starter.queries.items():
+            while not self.is_quiet(name) and time.monotonic() - began < patience_s:
+                waited_s = time.monotonic() - began
+                if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
+                    said = waited_s
+                    say(ending_text(name, waited_s))
+                time.sleep(0.05)
+            query.stop()
+
+
+def is_working(query: StreamingQuery) -> bool:
+    """Whether a batch with rows runs now."""
+    if not query.isActive:
+        return False
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])
+
+
+def ending_text(name: str, seconds: float) -> str:
+    """Say whose batch is waited for.
+
+    >>> ending_text("enrich", 12.3)
+    'waiting for the batch of enrich, 12 s; press Ctrl-C again to stop at once'
+    """
+    return f"waiting for the batch of {name}, {seconds:.0f} s; press Ctrl-C again to stop at once"

@@ -1,0 +1,84 @@
+"""Why an operator stopped: the rows it was working on and the user's own traceback."""
+
+import re
+import sys
+import traceback
+from dataclasses import asdict, dataclass, replace
+
+from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.errors import InputError
+
+#: A frame of a traceback.
+_FRAME = re.compile(r'^\s*File "(.*)", line (\d+)', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """An operator's function failed on rows [first, end) of a topic."""
+
+    topic: str
+    first: int
+    end: int
+    trace: str
+    #: How often in a row, on the same rows and in the same way.
+    times: int = 1
+    #: What was wrong, in one line; else the last line of the traceback says it.
+    problem: str = ""
+
+    def text(self, operator: str) -> str:
+        """Say it to a person."""
+        head = f"{operator} failed on {rows_text(self.topic, self.first, self.end)}:"
+        return "\n".join(part for part in (head, self.problem, self.trace) if part)
+
+    def is_like(self, other: "Failure") -> bool:
+        """Whether both are the same exception, from the same place, on the same rows."""
+        same_rows = (self.topic, self.first, self.end) == (other.topic, other.first, other.end)
+        return same_rows and signature(self.trace) == signature(other.trace)
+
+
+def rows_text(topic: str, first: int, end: int) -> str:
+    """Name rows of a topic.
+
+    >>> rows_text("orders", 7, 8), rows_text("orders", 7, 12)
+    ('row 7 of topic orders', 'rows 7 to 11 of topic orders')
+    """
+    rows = f"row {first}" if end == first + 1 else f"rows {first} to {end - 1}"
+    return f"{rows} of topic {topic}"
+
+
+def signature(trace: str) -> tuple[str, str]:
+    """Return what makes two tracebacks the same: where it was raised, and the kind of exception.
+
+    Messages may differ: they name times, addresses, requests.
+    """
+    frames = _FRAME.findall(trace)
+    last = trace.strip().rpartition("\n")[2]
+    return ":".join(frames[-1]) if frames else "", last.partition(":")[0]
+
+
+def trace_of_exception() -> str:
+    """Return the traceback of the exception that is being handled.
+
+    An `InputError` says itself where in the user's code the mistake is; our own frames do not.
+    """
+    error = sys.exc_info()[1]
+    return str(error) if isinstance(error, InputError) else traceback.format_exc().rstrip()
+
+
+def tell(places: Places, operator: str, failure: Failure) -> None:
+    """Leave word for the driver; the same failure again is counted."""
+    before = hear(places, operator)
+    if before is not None and before.is_like(failure):
+        failure = replace(failure, times=before.times + 1)
+    write_json(places.error(operator), asdict(failure))
+
+
+def hear(places: Places, operator: str) -> Failure | None:
+    """Read what a task left; None if there is nothing."""
+    data = read_json(places.error(operator), "remove it")
+    return Failure(**data) if data else None
+
+
+def forget(places: Places, operator: str) -> None:
+    """A new start: nothing has failed yet."""
+    places.error(operator).unlink(missing_ok=True)

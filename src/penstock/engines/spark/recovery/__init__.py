@@ -1,0 +1,1 @@
+"""What a start checks and repairs in a run directory."""

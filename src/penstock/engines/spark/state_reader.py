@@ -1,0 +1,145 @@
+"""What operators of a run remember, for somebody who looks: offline, or while it goes on.
+
+Everything is read from the run's directory; the code of its functions is not needed. Files that
+a running operator has replaced stay for one batch more, and whoever comes too late looks again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.run_layout import Places, read_json
+from penstock.errors import DamagedError, InputError
+from penstock.files.text import is_file
+from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.state.check import Damage, check
+from penstock.state.handle import State
+from penstock.state.keys import same_keys
+from penstock.state.layout import layout
+from penstock.state.mapped_files import Levels
+from penstock.state.version import Version, files
+from penstock.topics.embedded.segment import SEGMENTS
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.hashing import hash_keys, slice_of
+
+PIPELINE = "pipeline.json"
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What one operator remembers after a batch."""
+
+    operator: str
+    directory: Path
+    batch: int
+    version: Version
+    #: Columns of the whole key, the part of it that decides on the slice, and the values.
+    key: pa.Schema
+    by: tuple[str, ...]
+    values: pa.Schema
+    #: Rows of an input that all slices get may be remembered by any of them.
+    in_any: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows on disk: keys that changed lately are there more than once."""
+        return sum(run.rows for runs in self.version.runs.values() for run in runs)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk."""
+        names = files(self.version)
+        return sum((self.directory / SEGMENTS / name).stat().st_size for name in names)
+
+    def of_key(self, key: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield what is remembered by a key, or by the part of it that decides on the slice."""
+        given = {
+            field.name: pa.array([key[field.name]], field.type)
+            for field in self.key
+            if field.name in key
+        }
+        for number in self._slices_of(given):
+            for batch in self.of_slice(number):
+                wanted = [value.take(pa.array([0] * batch.num_rows)) for value in given.values()]
+                same = same_keys([batch[name] for name in given], wanted)
+                yield from batch.filter(pa.array(same)).to_pylist()
+
+    def _slices_of(self, key: Mapping[str, pa.Array]) -> Sequence[int]:
+        """Where a key may be; without columns that decide, all is in slice 0."""
+        if self.in_any:
+            return range(self.version.slices)
+        if not self.by:
+            return [0]
+        numbers: list[int] = slice_of(
+            hash_keys([key[name] for name in self.by]), self.version.slices
+        ).tolist()
+        return numbers
+
+    def of_slice(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Yield all that a slice remembers."""
+        columns = layout(self.key, self.values)
+        levels = Levels(self.directory, columns).open(self.version.of(number))
+        mark = self.version.watermark
+        yield from State.open(self.key, self.values, levels, slice=number, watermark=mark).scan()
+
+    def check(self) -> list[Damage]:
+        """Read every byte; return what is damaged."""
+        columns = layout(self.key, self.values)
+        return check(self.directory, columns, self.version, self.by, in_any=self.in_any)
+
+
+def memories(run: Path) -> list[Memory]:
+    """Return what the operators of a run remember now."""
+    path = run / PIPELINE
+    if not is_file(path):
+        hint = "a run is a directory that penstock run has made"
+        raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
+    operators = (read_json(path) or {}).get("operators", {})
+    found = [_memory(Places(run), n, op) for n, op in operators.items() if op.get("slicing")]
+    if not found:
+        raise InputError("RUN", "no operator of it has state", where=str(run))
+    return [each for each in found if each is not None]
+
+
+def _memory(places: Places, name: str, told: Mapping[str, Any]) -> Memory | None:
+    record = BatchLog(places.batches(name)).last()
+    if record is None or record.state is None:
+        return None
+    asked = told["slicing"]
+    keys = {topic: tuple(columns) for topic, columns in asked["keys"].items()}
+    slicing = Slicing(
+        keys=keys,
+        slices=asked["slices"],
+        time=asked["time"],
+        state=asked["state"],
+        state_key=asked["state_key"],
+    )
+    schemas = {topic: Topic.open(places.topic(topic)).schema for topic in keys}
+    key, values = state_schemas(slicing, schemas)
+    return Memory(
+        operator=name,
+        directory=places.state(name),
+        batch=record.batch,
+        version=record.state,
+        key=key,
+        by=next(iter(keys.values())),
+        values=values,
+        in_any=set(told["reads"]) > set(keys),
+    )
+
+
+def look(run: Path, operator: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what an operator remembers by a key; again, if its files were just replaced."""
+    for left in range(_TRIES - 1, -1, -1):
+        memory = next(each for each in memories(run) if each.operator == operator)
+        try:
+            return list(memory.of_key(key))
+        except DamagedError:
+            if not left:
+                raise
+    raise AssertionError

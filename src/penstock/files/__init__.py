@@ -1,0 +1,1 @@
+"""Files: text files that people name, atomic writes, locks."""

@@ -1,0 +1,1 @@
+"""Runs side by side: figures with confidence intervals, rankings."""

@@ -1,0 +1,196 @@
+"""Cells of a grid side by side: figures with intervals, who is better, who is on the front.
+
+Cells of a group met the same loads, seed by seed, so they are compared over the seeds that all
+of them have: pair by pair, not mean by mean.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Any
+
+from penstock.lab.comparison.measures import measure
+from penstock.lab.comparison.statistics import Difference, Interval, compare_pairs, interval_of_mean
+from penstock.lab.grid.grid import Cell
+
+Results = Mapping[str, Sequence[Mapping[str, Any]]]
+#: One value for each run, by figure.
+Values = Mapping[str, Sequence[float]]
+
+#: A difference is called certain from here on: what a 95 % interval leaves out on one side.
+CERTAIN = 0.975
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """Something that is compared; less is better in all of them."""
+
+    #: Name for machines, as in a column of a CSV file.
+    key: str
+    title: str
+    #: Where it stands in a result, see `penstock.lab.comparison.measures`.
+    measure: str
+
+
+COST = Figure(key="replica_hours", title="replica hours", measure="replica_hours")
+LATENCY = Figure(key="latency_avg_s", title="latency avg (s)", measure="latency_s.avg")
+HINDSIGHT = Figure(key="hindsight_ratio", title="× hindsight", measure="hindsight.ratio")
+FIGURES = (
+    Figure(key="replicas_avg", title="replicas avg", measure="replicas.avg"),
+    Figure(key="replicas_max", title="replicas max", measure="replicas.max"),
+    LATENCY,
+    Figure(key="latency_p95_s", title="latency p95 (s)", measure="latency_s.p95"),
+    Figure(key="age_avg_s", title="age avg (s)", measure="age_s.avg"),
+    Figure(key="age_p95_s", title="age p95 (s)", measure="age_s.p95"),
+    Figure(key="rescales", title="rescales", measure="rescales"),
+    Figure(key="rescales_possible", title="possible", measure="rescales_possible"),
+    Figure(key="dropped_share", title="dropped share", measure="dropped_records / offered_records"),
+    Figure(key="slo_violated_share", title="SLO violated", measure="slo.violated_share"),
+    COST,
+)
+#: The figures that pairs are compared in.
+CONTESTED = (COST, LATENCY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One cell in figures; a figure that its runs do not have is None."""
+
+    cell: str
+    label: str
+    policy: str
+    figures: Mapping[str, Interval | None]
+    #: Whether no other cell of the group is both cheaper and faster.
+    on_front: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two cells of a group, by their labels: first minus second for each contested figure."""
+
+    first: str
+    second: str
+    differences: Mapping[str, Difference]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Cells that met the same loads."""
+
+    name: str
+    seeds: tuple[int, ...]
+    shown: tuple[Figure, ...]
+    rows: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    #: Whether the runs of every cell were the same for all seeds; then one seed stands for all.
+    is_deterministic: bool = False
+
+    def ranking(self, figure: Figure) -> list[tuple[Row, float | None]]:
+        """Rows from the best on, each with the certainty that it is better than the next one."""
+        known = [row for row in self.rows if row.figures.get(figure.key) is not None]
+        ranked = sorted(known, key=lambda row: _mean(row, figure))
+        certainties = [self._certainty(a.label, b.label, figure) for a, b in pairwise(ranked)]
+        return list(zip(ranked, [*certainties, None], strict=True)) if ranked else []
+
+    def _certainty(self, better: str, worse: str, figure: Figure) -> float | None:
+        for pair in self.pairs:
+            difference = pair.differences.get(figure.key)
+            if {pair.first, pair.second} == {better, worse} and difference is not None:
+                return difference.less if pair.first == better else 1 - difference.less
+        return None
+
+
+def compare(cells: Iterable[Cell], results: Results) -> tuple[Group, ...]:
+    """Compare cells group by group; cells without a single result are left out."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if results.get(cell.name):
+            groups.setdefault(cell.group, []).append(cell)
+    return tuple(_group(name, members, results) for name, members in groups.items())
+
+
+def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
+    by_seed = {c.name: {r["spec"]["seed"]: r for r in results[c.name]} for c in cells}
+    seeds = sorted(set.intersection(*(set(runs) for runs in by_seed.values())))
+    is_deterministic = len(seeds) > 1 and all(map(_are_equal, by_seed.values()))
+    if is_deterministic:  # the same run again proves nothing
+        seeds = seeds[:1]
+    runs = {cell: [found[seed] for seed in seeds] for cell, found in by_seed.items()}
+    bounded = all("hindsight" in run for members in runs.values() for run in members)
+    shown = (*FIGURES, HINDSIGHT) if bounded and seeds else FIGURES
+    values = {c.name: {f.key: _values(f, runs[c.name]) for f in shown} for c in cells}
+    pairs = [
+        Pair(first=a.label, second=b.label, differences=_differ(values[a.name], values[b.name]))
+        for a, b in combinations(cells, 2)
+    ]
+    rows = _rows(cells, values)
+    return Group(
+        name=name,
+        seeds=tuple(seeds),
+        shown=shown,
+        rows=rows,
+        pairs=tuple(pairs),
+        is_deterministic=is_deterministic,
+    )
+
+
+def _are_equal(runs: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Whether runs of one cell have the same results, whatever their seeds."""
+    results = [{key: run[key] for key in run if key != "spec"} for run in runs.values()]
+    return all(result == results[0] for result in results)
+
+
+def _rows(cells: Sequence[Cell], values: Mapping[str, Values]) -> tuple[Row, ...]:
+    figures = {
+        name: {key: interval_of_mean(found) if found else None for key, found in own.items()}
+        for name, own in values.items()
+    }
+    front = _front({name: (own[COST.key], own[LATENCY.key]) for name, own in figures.items()})
+    return tuple(
+        Row(
+            cell=cell.name,
+            label=cell.label,
+            policy=cell.specs[0].policy,
+            figures=figures[cell.name],
+            on_front=cell.name in front,
+        )
+        for cell in cells
+    )
+
+
+def _values(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
+    """One value for each run, or none at all if a run does not have it."""
+    found = [measure(figure.measure)(run) for run in runs]
+    known = [value for value in found if value is not None]
+    return known if len(known) == len(found) else []
+
+
+def _differ(first: Values, second: Values) -> dict[str, Difference]:
+    return {
+        figure.key: compare_pairs(first[figure.key], second[figure.key])
+        for figure in CONTESTED
+        if first[figure.key] and second[figure.key]
+    }
+
+
+def _front(points: Mapping[str, tuple[Interval | None, ...]]) -> set[str]:
+    """Names of the points that no other one beats in one thing without losing in another."""
+    means = {
+        name: tuple(interval.mean for interval in point if interval is not None)
+        for name, point in points.items()
+        if None not in point
+    }
+    return {
+        name
+        for name, mine in means.items()
+        if not any(_beats(other, mine) for other in means.values())
+    }
+
+
+def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _mean(row: Row, figure: Figure) -> float:
+    interval = row.figures[figure.key]
+    return interval.mean if interval is not None else float("inf")

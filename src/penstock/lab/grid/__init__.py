@@ -1,0 +1,1 @@
+"""Grids of runs: axes, run backends, a runner that resumes."""

@@ -1,0 +1,181 @@
+"""A grid of runs: each choice of every axis with each choice of the others, over paired seeds.
+
+    name = "targets"
+    [base]                      # fields of a run that hold for all
+    engine = "flink"
+    [grid]                      # axes: one choice or a list of them
+    query = ["q1", "q11"]
+    policy = ["ds2", { policy = "hpa-cpu", params = { target = [0.5, 0.7] } }]
+    seeds = 20                  # or a list of seeds
+
+A choice is a value, or a table that sets other fields with it and may carry a `label`. A list
+within such a table, or within `params`, `guards`, `workload_params` and `profile` of the grid,
+is one choice for each of its values.
+
+With `on = "spark"` at its top the runs are real ones, and the fields are those of a run on Spark:
+`query` is its pipeline, and `numbers` are the pipeline's own. A `note` says what people should
+know when they look at the results.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.files.text import read_toml
+from penstock.lab.grid.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
+from penstock.lab.grid.backend import Kind, Spec
+from penstock.lab.grid.backends import find_kind
+from penstock.lab.grid.simulated_backend import Simulated
+from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
+from penstock.workloads.pattern import SEED
+
+#: Two days of two cores; more is a slip of the finger.
+MOST_RUNS = 500_000
+_LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination of choices, run once for each seed."""
+
+    #: Unique, and fit to name files.
+    name: str
+    #: Cells of one group meet the same loads, seed by seed.
+    group: str
+    #: What sets the cell apart within its group.
+    label: str
+    specs: tuple[Spec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """All cells of an experiment, in the order in which they were asked for."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    kind: Kind[Any] = field(default_factory=Simulated)
+    #: What people should know about the results.
+    note: str = ""
+
+    @property
+    def runs(self) -> dict[str, tuple[Spec, ...]]:
+        """The runs of each cell by its name."""
+        return {cell.name: cell.specs for cell in self.cells}
+
+
+def read_grid(path: Path) -> Grid:
+    """Read a grid from a TOML file; errors name the file."""
+    data = read_toml(path)
+    try:
+        return parse_grid(data, path.stem)
+    except InputError as wrong:
+        raise wrong.at(str(path)) from None
+
+
+def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
+    """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
+    refuse_unknown(data, ("name", "on", "note", "base", "grid"), "")
+    kind = find_kind(data.get("on", Simulated.name))
+    for section in ("base", "grid"):
+        if not isinstance(data.get(section, {}), Mapping):
+            raise InputError(section, f"must be a table, got {data[section]!r}")
+    name = data.get("name", name)
+    if not isinstance(name, str) or not _file_name(name):
+        raise InputError("name", f"must be a text, got {name!r}")
+    note = data.get("note", "")
+    if not isinstance(note, str):
+        raise InputError("note", f"must be a text, got {note!r}")
+    base = _base(data.get("base", {}), kind)
+    table = dict(data.get("grid", {}))
+    seeds = _seeds(table.pop("seeds", [SEED]))
+    refuse_unknown(table, (*kind.fields, "seeds"), "grid")
+    table = by_first_name(table, kind.aliases, "grid")
+    axes = {axis: list(choices_of(axis, value, kind)) for axis, value in table.items()}
+    refuse_conflicts(axes)
+    size = math.prod(map(len, axes.values())) * len(seeds)
+    if size > MOST_RUNS:
+        raise InputError("grid", f"must be at most {MOST_RUNS} runs, got {size}")
+    cells = [_cell(axes, taken, base, seeds, kind) for taken in product(*axes.values())]
+    _refuse_twins(cells)
+    note = " ".join(note.split())
+    return Grid(name=_file_name(name), cells=tuple(cells), kind=kind, note=note)
+
+
+def check_grid(grid: Grid, where: str = "") -> None:
+    """Make every cell ready and let its policy answer once, so that no run fails later."""
+    for cell in grid.cells:
+        try:
+            grid.kind.check(cell.specs[0])
+        except InputError as wrong:
+            places = (where, f"cell {cell.name}", wrong.where)
+            raise wrong.at(", ".join(place for place in places if place)) from None
+
+
+def _base(given: Mapping[str, Any], kind: Kind[Any]) -> dict[str, Any]:
+    refuse_unknown(given, kind.fields, "base")
+    table = by_first_name(given, kind.aliases, "base")
+    for name, value in table.items():
+        check_field(name, value, f"base.{name}")
+    return {key: entries(key, value) if key in TABLES else value for key, value in table.items()}
+
+
+def _seeds(given: Any) -> tuple[int, ...]:
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return tuple(range(SEED, SEED + given))
+    whole = isinstance(given, list) and all(type(seed) is int and seed >= 0 for seed in given)
+    if not whole or not given:
+        raise InputError("grid.seeds", f"must be how many, or a list of seeds, got {given!r}")
+    if len(set(given)) < len(given):
+        raise InputError("grid.seeds", f"must be different from each other, got {given}")
+    return tuple(given)
+
+
+def _cell(
+    axes: Mapping[str, Sequence[Choice]],
+    taken: Sequence[Choice],
+    base: Mapping[str, Any],
+    seeds: Iterable[int],
+    kind: Kind[Any],
+) -> Cell:
+    fields = dict(base)
+    for choice in taken:
+        for key, value in choice.changes.items():
+            fields[key] = {**fields.get(key, {}), **value} if key in TABLES else value
+    specs = tuple(kind.make(fields, seed) for seed in seeds)
+    shown = {
+        axis: choice.words
+        for axis, choice in zip(axes, taken, strict=True)
+        if axis in ("query", "workload", "policy") or len(axes[axis]) > 1
+    }
+    shown = {**kind.names(specs[0]), **shown}
+    load = [shown[axis] for axis in LOAD_AXES if axis in shown]
+    rest = sorted((axis for axis in shown if axis not in LOAD_AXES), key=lambda a: a != "policy")
+    label = [shown[axis] for axis in rest]
+    name = _file_name("-".join([*load, *label]))
+    return Cell(name=name, group=", ".join(load), label=", ".join(label), specs=specs)
+
+
+def _file_name(text: str) -> str:
+    """Keep what file names may hold everywhere.
+
+    >>> _file_name("q1-constant(rate=5) then dns-ds2")
+    'q1-constant_rate=5_then_dns-ds2'
+    """
+    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_LONGEST_NAME]
+
+
+def _refuse_twins(cells: Iterable[Cell]) -> None:
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        twin = seen.setdefault(cell.name.lower(), cell)
+        if twin is cell:
+            continue
+        if twin.specs == cell.specs:
+            raise InputError("grid", f"holds {cell.name!r} twice")
+        hint = 'give one of them a label, as in { policy = "ds2", label = "mine" }'
+        raise InputError("grid", f"has two different cells called {cell.name!r}", hint)

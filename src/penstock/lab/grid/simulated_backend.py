@@ -1,0 +1,70 @@
+"""Runs in the simulator, as a kind of runs for the laboratory."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock import control, core, engines
+from penstock.core.frozen_dict import FrozenDict, freeze
+from penstock.lab.grid.backend import Result, fingerprint
+from penstock.runs.simulation import RunSpec, prepare, simulate
+
+_MOST_TICKS_TRIED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """Runs specs in the simulator; other processes import the function by its name."""
+
+    function: Callable[[RunSpec], Result] = simulate
+
+    name: ClassVar[str] = "simulator"
+    fields: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(RunSpec) if f.name != "seed")
+    aliases: ClassVar[Mapping[str, str]] = FrozenDict()
+    one_by_one: ClassVar[bool] = False
+
+    def make(self, fields: Mapping[str, Any], seed: int) -> RunSpec:
+        """Make the spec of a run."""
+        return RunSpec(**freeze(fields), seed=seed)
+
+    def names(self, spec: RunSpec) -> Mapping[str, str]:
+        """How the query, the workload and the policy of a run are called."""
+        return {"query": spec.query, "workload": spec.workload, "policy": spec.policy}
+
+    def check(self, spec: RunSpec) -> None:
+        """Make it ready and let its policy answer once."""
+        ticks = prepare(spec).ticks()
+        for _, tick in zip(range(_MOST_TICKS_TRIED), ticks, strict=False):
+            if tick.decision is not None:
+                break
+
+    def inputs(self, spec: RunSpec) -> str:
+        """Digest of the simulator, the policy's code and everything that is loaded by name."""
+        ready = prepare(spec)
+        policy = ready.decider.policy
+        source = inspect.unwrap(policy.decide)
+        code = Path(inspect.getfile(source)).read_bytes() if inspect.isfunction(source) else b""
+        function = (self.function.__module__, self.function.__qualname__)
+        return fingerprint(
+            (_code_of_simulator(), *function, policy.name, code),
+            (ready.profile, ready.pipeline, ready.load, ready.schedule),
+            (ready.decider.params, ready.guards, ready.objective_s),
+        )
+
+    def run(self, spec: RunSpec, _place: Path | None, /) -> Result:
+        """Simulate; it leaves nothing but its result."""
+        return self.function(spec)
+
+
+@cache
+def _code_of_simulator() -> str:
+    """Digest of the code that every run goes through, whatever its policy and load."""
+    rooms = (
+        *Path(engines.__path__[0]).rglob("*.py"),
+        *Path(control.__path__[0]).glob("*.py"),
+        *Path(core.__path__[0]).glob("*.py"),
+    )
+    return fingerprint(*(file.read_bytes() for file in sorted(rooms)))

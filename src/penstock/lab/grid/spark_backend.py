@@ -1,0 +1,94 @@
+"""Runs on Spark, as a kind of runs for the laboratory.
+
+A result holds as long as what it was asked for, its pipeline's functions and its policy stay as
+they are. The engine may change: hours of real runs are not thrown away for a line of it.
+"""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock.core.frozen_dict import FrozenDict, freeze
+from penstock.errors import InputError
+from penstock.lab.grid.backend import Result, fingerprint
+from penstock.lab.grid.subprocess_run import run_apart
+from penstock.pipelines.description import describe
+from penstock.runs.spark_spec import SparkSpec
+
+_OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "seed"))
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """See `penstock.lab.grid.backend`. The function runs a spec in a directory of its own."""
+
+    function: Callable[[SparkSpec, Path], Result] = run_apart
+
+    name: ClassVar[str] = "spark"
+    fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN)
+    aliases: ClassVar[Mapping[str, str]] = FrozenDict(pipeline="query")
+    one_by_one: ClassVar[bool] = True
+
+    def make(self, fields: Mapping[str, Any], seed: int) -> SparkSpec:
+        """Make the spec of a run; its pipeline is what others call a query."""
+        others = dict(freeze(fields))
+        if "query" not in others:
+            raise InputError("query", "missing", 'say which pipeline runs, such as query = "q1"')
+        return SparkSpec(pipeline=others.pop("query"), **others, seed=seed)
+
+    def names(self, spec: SparkSpec) -> Mapping[str, str]:
+        """How the pipeline, the workload and the policy of a run are called."""
+        from penstock.runs.spark_preparation import WORKLOAD  # noqa: PLC0415  (a second, see `inputs`)
+
+        workload = spec.workload or WORKLOAD
+        return {"query": spec.pipeline, "workload": workload, "policy": spec.policy}
+
+    def check(self, spec: SparkSpec) -> None:
+        """Make it ready, which asks its policy once."""
+        from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+
+        prepare(spec)
+
+    def inputs(self, spec: SparkSpec) -> str:
+        """Digest of the pipeline's functions, the policy's code, the load and all defaults."""
+        # not before it is needed: grids of simulations shall not wait for it
+        from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+
+        ready = prepare(spec)
+        operators, feeds = ready.pipeline.operators.values(), ready.pipeline.feeds.values()
+        functions = (*(op.function for op in operators), *(feed.make for feed in feeds))
+        files = {file for function in functions for file in _files(function)}
+        policy = (ready.policy.name, *map(meaning, sorted(_files(ready.policy.decide))))
+        return fingerprint(
+            (describe(ready.pipeline), *map(meaning, sorted(files)), policy),
+            (ready.numbers, ready.load, ready.initial, ready.interval_s),
+            (ready.params, ready.guards, ready.objective_s),
+        )
+
+    def run(self, spec: SparkSpec, place: Path | None) -> Result:
+        """Run it in the directory, and leave all there that a run leaves."""
+        if place is None:
+            raise ValueError("a run on Spark needs a directory")
+        return self.function(spec, place)
+
+
+def meaning(file: Path) -> str:
+    """Return what Python code says, whatever its comments and lines are."""
+    return ast.dump(ast.parse(file.read_bytes()))
+
+
+def _files(function: object) -> Iterator[Path]:
+    """Files that a function, and what it is made of, are written in."""
+    function = inspect.unwrap(function) if callable(function) else function
+    written = function if inspect.isroutine(function) else type(function)
+    try:
+        yield Path(inspect.getfile(written))
+    except (TypeError, OSError):  # built in, or not from a file
+        return
+    if is_dataclass(function) and not isinstance(function, type):
+        for item in fields(function):
+            if callable(inner := getattr(function, item.name)):
+                yield from _files(inner)

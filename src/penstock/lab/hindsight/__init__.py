@@ -1,0 +1,1 @@
+"""The cheapest run that would have met the objective, computed afterwards."""

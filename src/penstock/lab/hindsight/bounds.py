@@ -1,0 +1,103 @@
+"""How far runs are from what hindsight would have needed, computed once for each load."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.core.progress import WorkProgress
+from penstock.errors import PenstockError
+from penstock.lab.grid.backend import Result
+from penstock.lab.grid.runner import in_parallel, write_atomically
+from penstock.lab.hindsight.cheapest_run import beside, hindsight, hindsight_key
+from penstock.runs.simulation import RunSpec, prepare
+
+#: Version of the files in `hindsight/`.
+VERSION = 1
+BOUNDS = "hindsight"
+
+
+class Bound(NamedTuple):
+    """What is kept of a hindsight."""
+
+    replica_hours: float
+    feasible: bool
+
+
+def with_hindsight(
+    results: Mapping[str, Sequence[Result]],
+    out: Path | None = None,
+    jobs: int | None = None,
+    progress: Callable[[WorkProgress], None] | None = None,
+) -> dict[str, list[Result]]:
+    """Return the results, each with `hindsight {replica_hours, ratio, feasible}`.
+
+    What hindsight needs does not depend on the policy: it is computed once for each load,
+    pipeline, profile and objective, and kept as `hindsight/<key>.json` in the directory `out`.
+    """
+    specs = {
+        (cell, index): RunSpec.from_json(run["spec"])
+        for cell, runs in results.items()
+        for index, run in enumerate(runs)
+    }
+    keys = {place: hindsight_key(prepare(spec)) for place, spec in specs.items()}
+    one_of = {key: specs[place] for place, key in keys.items()}
+    bounds = _bounds(one_of, out, jobs, progress)
+    return {
+        cell: [_beside(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
+        for cell, runs in results.items()
+    }
+
+
+def _bounds(
+    one_of: Mapping[str, RunSpec],
+    out: Path | None,
+    jobs: int | None,
+    progress: Callable[[WorkProgress], None] | None,
+) -> dict[str, Bound]:
+    bounds = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
+    todo = [key for key in one_of if key not in bounds]
+    tell, kept = progress or (lambda _: None), len(bounds)
+    tell(WorkProgress(total=len(one_of), kept=kept, done=0))
+    for done, (index, found) in enumerate(
+        in_parallel(bound_of, [one_of[key] for key in todo], jobs), 1
+    ):
+        key = todo[index]
+        bounds[key] = found
+        if (file := _file(out, key)) is not None:
+            write_atomically(
+                file, {"version": VERSION, "spec": one_of[key].to_json(), **found._asdict()}
+            )
+        tell(WorkProgress(total=len(one_of), kept=kept, done=done))
+    return bounds
+
+
+def bound_of(spec: RunSpec) -> Bound:
+    """Return the fewest replica hours that would have done for the load of a run."""
+    try:
+        found = hindsight(prepare(spec))
+    except PenstockError as error:  # as a text, which travels between processes
+        place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
+        raise PenstockError(f"hindsight of {place}: {error}") from None
+    return Bound(found.replica_hours, found.feasible)
+
+
+def _beside(run: Result, bound: Bound) -> Result:
+    told = beside(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
+    return {**run, "hindsight": told}
+
+
+def _file(out: Path | None, key: str) -> Path | None:
+    return out / BOUNDS / f"{key}.json" if out else None
+
+
+def _kept(file: Path | None) -> Bound | None:
+    if file is None or not file.is_file():
+        return None
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored["version"] != VERSION:
+            return None
+        return Bound(stored["replica_hours"], stored["feasible"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,211 @@
+"""Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from penstock.engines.port import Plan
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.operator_config import Pace
+from penstock.engines.spark.queries.builder import make_topics
+from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.run_layout import Places
+from penstock.errors import InputError, PenstockError, nearest
+from penstock.nexmark.event_order import KINDS
+from penstock.nexmark.queries import QUERIES, first_variant
+from penstock.nexmark.queries.common import OUT, Truth, Variant, check_variant
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.times import FixedRate
+from penstock.nexmark.truths import Difference, difference, events_of, true_rows
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
+
+#: How often every operator gets other replicas on the way.
+CHANGES = 4
+#: Rows that are put into a topic at once, and seconds after which nothing is waited for.
+_PART, _PATIENCE_S = 1 << 14, 600.0
+#: Events per second of event time: windows, sessions and days close within few events, also of
+#: those few that lie between two changes of replicas; and bids come at every time of day.
+RATES = {
+    **dict.fromkeys(("q5", "q8", "q11"), 1000.0),
+    **{"q7": 100.0, "q10": 10.0, "q14": 0.5, "q17": 0.02},
+}
+
+#: Told the share of the events that are done.
+Show = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifySpec:
+    """What is verified."""
+
+    query: str
+    events: int
+    #: None for the thesis', where there is one.
+    variant: Variant | None = None
+    #: Events per second of event time; None for what suits the query.
+    rate: float | None = None
+    #: Whether every operator changes its replicas on the way.
+    rescale: bool = False
+
+    def check(self) -> None:
+        """Refuse what nobody can verify."""
+        if self.query not in QUERIES:
+            problem = f"unknown query {self.query!r}"
+            raise InputError("--query", problem, nearest(self.query, QUERIES))
+        if self.events < 1:
+            raise InputError("--events", f"must be at least 1, got {self.events}")
+        check_variant(self.query, self.chosen, list(QUERIES[self.query].TRUTHS))
+
+    @property
+    def chosen(self) -> Variant:
+        """The variant."""
+        return self.variant or first_variant(self.query)
+
+    @property
+    def setting(self) -> Setting:
+        """The events."""
+        rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
+        return Setting(hot=self.chosen == "reference", clock=FixedRate(rate))
+
+    def pipeline(self) -> Pipeline:
+        """The query over these events."""
+        pipeline: Pipeline = QUERIES[self.query].build(self.chosen, self.setting)
+        return pipeline
+
+
+@dataclass(kw_only=True)
+class Verified:
+    """What came out."""
+
+    rows: int
+    difference: Difference
+    late: int
+    #: By operator: how often other replicas ran than in the batch before.
+    changes: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is what DuckDB says, and nothing came too late to count."""
+        return self.difference.is_none and not self.late
+
+
+def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
+    """Fill the topics, let the query work them off, and compare."""
+    pipeline, places = spec.pipeline(), Places(run)
+    make_topics(pipeline, places)
+    engine = SparkEngine(spark, pipeline, places, pace=Pace(batch_s=0.5, gap_s=0.1))
+    watched = _Watched(pipeline, places)
+    began = time.monotonic()
+    engine.start()
+    try:
+        _run(engine, watched, spec, show)
+    finally:
+        engine.stop()
+    watched.look()
+    truth: Truth = QUERIES[spec.query].TRUTHS[spec.chosen]
+    closed = _closed(pipeline, places, truth)
+    true = true_rows(truth, events_of(spec.events, spec.setting), closed)
+    found = _rows(Topic.open(places.topic(OUT)))
+    return Verified(
+        rows=len(found),
+        difference=difference(found, true),
+        late=watched.late,
+        changes=watched.changes,
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def fill(pipeline: Pipeline, places: Places, first: int, end: int) -> None:
+    """Put events into the topics that the query reads, as its producers would."""
+    now_us = int(time.time() * 1e6)
+    for name, feed in pipeline.feeds.items():
+        begin, behind = KINDS[name].rows_within(first, end)
+        with TopicWriter(Topic.open(places.topic(name)), "verify") as writer:
+            for row in range(begin, behind, _PART):
+                due = pa.array([now_us] * min(_PART, behind - row), pa.timestamp("us", "UTC"))
+                writer.append(feed.make(row, due))
+
+
+def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show) -> None:
+    """Let everything be processed in parts; if asked for, each with other replicas.
+
+    With few rows in the last batch, its watermark leaves little out of the comparison.
+    """
+    rng, parts = random.Random(1), CHANGES + 1
+    for part in range(parts):
+        first, half, end = (
+            spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
+        )
+        fill(engine.pipeline, engine.places, first, half)
+        stopping: set[str] = set()
+        if part and spec.rescale:  # in the middle of the work
+            engine.apply(Plan(replicas=_others(engine.status().running, rng)))
+            stopping |= engine.capabilities.pauses
+        fill(engine.pipeline, engine.places, half, end)
+        _work_off(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
+
+
+def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show: Show) -> None:
+    """Wait until everything is processed, and who stops for a change has made it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while stopping or not engine.is_drained:
+        engine.advance(0.25)
+        watched.look()
+        if engine.failed:
+            raise PenstockError("\n".join(engine.failed.values()))
+        if time.monotonic() > deadline:
+            raise PenstockError(f"the query did not come to its end in {_PATIENCE_S:g} s")
+        status = engine.status()
+        stopping -= {e.operator for e in status.events if e.kind in ("rescaled", "failed")}
+        show(status.processed_records / max(1, status.offered_records))
+
+
+def _others(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
+    """Another number of replicas for each operator."""
+    return {name: rng.choice([k for k in range(1, 5) if k != now]) for name, now in running.items()}
+
+
+class _Watched:
+    """Counts, from the records of the batches, what a result alone does not show."""
+
+    def __init__(self, pipeline: Pipeline, places: Places) -> None:
+        self._logs = {name: BatchLog(places.batches(name)) for name in pipeline.operators}
+        self._replicas: dict[str, int] = {}
+        self.changes = dict.fromkeys(pipeline.operators, 0)
+        self.late = 0
+
+    def look(self) -> None:
+        """Read what is new."""
+        for name, log in self._logs.items():
+            for record in log.news():
+                if not record.tasks:  # Spark's state was dealt anew, and nothing was read
+                    continue
+                before = self._replicas.get(name, record.replicas)
+                self.changes[name] += record.replicas != before
+                self._replicas[name] = record.replicas
+                self.late += sum(task.late for task in record.tasks)
+
+
+def _closed(pipeline: Pipeline, places: Places, truth: Truth) -> int | None:
+    """The watermark of the last batch of the operator that tells only what is closed."""
+    if truth.closed_by is None:
+        return None
+    if pipeline.operators[truth.closed_by].kind == "native":
+        planned = last_batch(places.checkpoint(truth.closed_by))
+        return planned.watermark if planned is not None else None
+    last = BatchLog(places.batches(truth.closed_by)).last()
+    return last.state.watermark if last is not None and last.state is not None else None
+
+
+def _rows(topic: Topic) -> pa.Table:
+    batches: Sequence[pa.RecordBatch] = list(topic.read(topic.first, topic.end))
+    return pa.Table.from_batches(batches, topic.schema)

@@ -1,0 +1,1 @@
+"""Published experiments: their cells, claims and printed tables."""

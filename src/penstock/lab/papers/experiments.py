@@ -1,0 +1,193 @@
+"""Published experiments: cells to run, what the paper claims of them, and its figures.
+
+One TOML file a paper in `experiments/`; a claim is judged by `penstock.lab.papers.claims`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.control.loop import Tick
+from penstock.errors import InputError, nearest
+from penstock.files.text import read_toml
+from penstock.lab.grid.simulated_backend import Simulated
+from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
+from penstock.lab.papers.printed_tables import Printed, parse_printed
+from penstock.lab.papers.run_timeline import Course
+from penstock.runs.simulation import RunSpec, prepare, simulate
+from penstock.runs.spec_fields import check_field, entries, refuse_unknown
+from penstock.workloads.pattern import SEED
+
+PAPERS = ("pulsar", "thesis", "predictive")
+#: Experiments that need a trace which is not part of this project.
+ON_TRACES = ("predictive-tweets",)
+PANELS = ("offered", "replicas", "latency", "age", "backlog")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure to be redrawn: one run of each cell over time."""
+
+    id: str
+    title: str
+    cells: tuple[str, ...]
+    panels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A paper's experiments."""
+
+    paper: str
+    title: str
+    source: str
+    cells: Mapping[str, RunSpec]
+    seeds: tuple[int, ...]
+    claims: tuple[Claim, ...]
+    figures: tuple[Figure, ...]
+    printed: Printed | None = None
+
+    def with_traces_in(self, folder: Path) -> "Published":
+        """The same experiments with their traces read from a folder."""
+        cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
+        return replace(self, cells=cells)
+
+    def specs(self, seeds: int | None = None) -> dict[str, list[RunSpec]]:
+        """Every run of every cell; fewer seeds on request."""
+        chosen = self.seeds[:seeds]
+        return {
+            cell: [replace(spec, seed=seed) for seed in chosen] for cell, spec in self.cells.items()
+        }
+
+    def verdicts(self, results: Results) -> list[Verdict]:
+        """Judge every claim."""
+        return [judge(claim, results) for claim in self.claims]
+
+
+def experiments_folder() -> Path:
+    """Where the TOML files are: inside the installed package, or beside `src/`."""
+    package = Path(__file__).parents[2]
+    inside = package / "experiments"
+    return inside if inside.is_dir() else package.parents[1] / "experiments"
+
+
+def load_published(paper: str) -> Published:
+    """Load the experiments of a paper by name."""
+    known = (*PAPERS, *ON_TRACES)
+    if paper not in known:
+        raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
+    path = experiments_folder() / f"{paper}.toml"
+    data = read_toml(path, path.name)
+    try:
+        return parse_published(data)
+    except InputError as error:
+        raise error.at(path.name) from None
+
+
+def parse_published(data: Mapping[str, Any]) -> Published:
+    """Read a paper's experiments from parsed TOML."""
+    known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures", "printed")
+    refuse_unknown(data, known, "")
+    base = _fields(data.get("base", {}), "base")
+    cells = {
+        name: RunSpec(**{**base, **_fields(table, f"cells.{name}")})
+        for name, table in data.get("cells", {}).items()
+    }
+    claims = tuple(parse_claim(claim, cells) for claim in data.get("claims", ()))
+    return Published(
+        paper=data["paper"],
+        title=data["title"],
+        source=data["source"],
+        cells=cells,
+        seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
+        claims=claims,
+        figures=tuple(_figure(figure, cells) for figure in data.get("figures", ())),
+        printed=parse_printed(data["printed"], cells) if "printed" in data else None,
+    )
+
+
+def check_published(published: Published) -> None:
+    """Prepare every cell, so that a mistake is found before the first run."""
+    for name, spec in published.cells.items():
+        try:
+            prepare(spec)
+        except InputError as error:
+            raise error.under(f"cells.{name}") from None
+
+
+def simulate_and_follow(spec: RunSpec) -> dict[str, Any]:
+    """One run with its figures, and with those of its course."""
+    course = Course()
+    return simulate(spec, course.add) | {"course": course.result()}
+
+
+def follow(spec: RunSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+    """One run as curves: for each panel the points (minutes, value)."""
+    curves: dict[str, list[tuple[float, float]]] = {panel: [] for panel in measures}
+    before: list[Tick] = []
+
+    def see(tick: Tick) -> None:
+        for panel in measures:
+            value = _PANELS[panel](tick, before[-1] if before else None)
+            if value is not None:
+                curves[panel].append((tick.at / 60, value))
+        before[:] = [tick]
+
+    simulate(spec, see)
+    return curves
+
+
+def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    refuse_unknown(table, Simulated.fields, where)
+    for field, value in table.items():
+        check_field(field, value, f"{where}.{field}")
+    return {
+        field: entries(field, value) if isinstance(value, Mapping) else value
+        for field, value in table.items()
+    }
+
+
+def _found_in(folder: Path, spec: RunSpec) -> RunSpec:
+    if "file" not in spec.workload_params:
+        return spec
+    file = str(folder / Path(spec.workload_params["file"]).name)
+    return replace(spec, workload_params={**spec.workload_params, "file": file})
+
+
+def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Figure:
+    refuse_unknown(data, ("id", "title", "cells", "panels"), "figures")
+    for cell in data["cells"]:
+        if cell not in cells:
+            raise InputError(f"figures.{data['id']}", f"there is no cell {cell!r}")
+    for panel in data["panels"]:
+        if panel not in PANELS:
+            problem = f"unknown panel {panel!r}"
+            raise InputError(f"figures.{data['id']}", problem, nearest(panel, PANELS))
+    return Figure(
+        id=data["id"],
+        title=data["title"],
+        cells=tuple(data["cells"]),
+        panels=tuple(data["panels"]),
+    )
+
+
+def _offered(tick: Tick, before: Tick | None) -> float:
+    records = tick.status.offered_records - (before.status.offered_records if before else 0)
+    return records / (tick.at - (before.at if before else 0.0))
+
+
+def _latency(tick: Tick, _before: Tick | None) -> float | None:
+    counted = [h for h in tick.status.latency.values() if h.count]
+    if not counted:
+        return None
+    return sum(h.total for h in counted) / sum(h.count for h in counted)
+
+
+_PANELS: dict[str, Callable[[Tick, Tick | None], float | None]] = {
+    "offered": _offered,
+    "replicas": lambda tick, _: float(sum(tick.status.requested.values())),
+    "latency": _latency,
+    "age": lambda tick, _: tick.status.age_s,
+    "backlog": lambda tick, _: float(tick.status.backlog_records),
+}

@@ -1,0 +1,64 @@
+"""Tables that a paper printed, beside ours: do the same pairs come out in the same order?"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from penstock.errors import InputError
+from penstock.lab.comparison.measures import measure
+from penstock.lab.papers.claims import TIE, Results
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """Figures that a paper printed for cells of its experiments, group by group."""
+
+    #: What the columns hold, as measures of a result; the first `main` of them matter most.
+    columns: tuple[str, ...]
+    main: tuple[str, ...]
+    #: Group -> cell -> its figures. Cells are compared within their group.
+    groups: Mapping[str, Mapping[str, tuple[float, ...]]]
+
+
+def parse_printed(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Printed:
+    """Read from parsed TOML: columns, main, and one table of cells for each group."""
+    columns = tuple(data["columns"])
+    groups = {}
+    for name, rows in data["groups"].items():
+        for cell, figures in rows.items():
+            if cell not in cells or len(figures) != len(columns):
+                problem = f"must be a cell with {len(columns)} figures"
+                raise InputError(f"printed.groups.{name}.{cell}", problem)
+        groups[name] = {cell: tuple(map(float, figures)) for cell, figures in rows.items()}
+    return Printed(columns=columns, main=tuple(data["main"]), groups=groups)
+
+
+def means(printed: Printed, results: Results, cell: str) -> list[float]:
+    """Our figures for one cell, as means over the seeds."""
+    figures = []
+    for column in printed.columns:
+        values = [measure(column)(result) for result in results[cell]]
+        known = [value for value in values if value is not None]
+        figures.append(sum(known) / len(known) if known else math.nan)
+    return figures
+
+
+def ordered_pairs(printed: Printed, results: Results, columns: Sequence[str]) -> tuple[int, int]:
+    """Return how many printed pairs come out in the same order here, and how many there are.
+
+    Pairs that the paper has within 10 % of each other are near ties and left out.
+    """
+    agree = total = 0
+    for rows in printed.groups.values():
+        ours = {cell: means(printed, results, cell) for cell in rows}
+        for column in columns:
+            place = printed.columns.index(column)
+            for one, two in combinations(rows, 2):
+                a, b = rows[one][place], rows[two][place]
+                if abs(a - b) <= TIE * max(a, b):
+                    continue
+                total += 1
+                agree += (a > b) == (ours[one][place] > ours[two][place])
+    return agree, total

@@ -1,0 +1,125 @@
+"""What `penstock nexmark generate` does: a part of the stream as a Parquet file."""
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from penstock.core.progress import WorkProgress
+from penstock.errors import InputError, nearest
+from penstock.files.atomic import TEMPORARY
+from penstock.nexmark.event_order import KINDS, Kind
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.stream import events, rows
+from penstock.nexmark.times import RATE, Clock, FixedRate, Following
+from penstock.workloads.registry import make_workload
+
+#: Arrow's module for Parquet has no types.
+_ParquetWriter: Any = pyarrow.parquet.ParquetWriter
+#: Events that are made and written at a time.
+PART = 1 << 18
+#: Nearly a terabyte of bids; more is a slip of the finger.
+MOST_EVENTS = 10**10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateSpec:
+    """What is asked for."""
+
+    events: int
+    #: The name of a kind, or None for all.
+    kind: str | None
+    hot: bool
+    #: Events per second, or the workload that event times follow; one of them, or none.
+    rate: float | None
+    workload: str | None
+    out: str
+
+
+def generate(spec: GenerateSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
+    """Write the file, and return the figures."""
+    if not 1 <= spec.events <= MOST_EVENTS:
+        raise InputError("--events", f"must be from 1 to {MOST_EVENTS:,}, got {spec.events:,}")
+    kind, setting, path = _kind(spec.kind), Setting(hot=spec.hot, clock=_clock(spec)), _path(spec)
+    began_s = time.monotonic()
+    with _aside(path) as stream:
+        _write(stream, kind, spec.events, setting, show)
+    kinds = KINDS if kind is None else {kind.name: kind}
+    return {
+        "file": str(path),
+        "events": spec.events,
+        "rows": {name: each.rows_within(0, spec.events)[1] for name, each in kinds.items()},
+        "event_time_s": int(setting.clock.after_us(np.array([spec.events]))[0]) / 1e6,
+        "bytes": path.stat().st_size,
+        "seconds": time.monotonic() - began_s,
+    }
+
+
+def _write(
+    stream: BinaryIO,
+    kind: Kind | None,
+    count: int,
+    setting: Setting,
+    show: Callable[[WorkProgress], None],
+) -> None:
+    def part(first: int, end: int) -> pa.Table:
+        if kind is None:
+            return events(first, end, setting)
+        return rows(kind, *kind.rows_within(first, end), setting)
+
+    show(WorkProgress(total=count, kept=0, done=0))
+    with _ParquetWriter(stream, part(0, 0).schema) as writer:
+        for first in range(0, count, PART):
+            end = min(first + PART, count)
+            writer.write_table(part(first, end))
+            show(WorkProgress(total=count, kept=0, done=end))
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[BinaryIO]:
+    """Open a file beside its place that gets there when it is whole, and goes if it is not."""
+    place = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
+    try:
+        with place.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        place.replace(path)
+    except OSError as error:
+        problem = f"{str(path)!r} cannot be written: {error.strerror or error}"
+        raise InputError("--out", problem) from error
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _kind(name: str | None) -> Kind | None:
+    if name is not None and name not in KINDS:
+        raise InputError("--kind", f"unknown kind of event {name!r}", nearest(name, KINDS))
+    return None if name is None else KINDS[name]
+
+
+def _clock(spec: GenerateSpec) -> Clock:
+    if spec.workload is None:
+        return FixedRate(RATE if spec.rate is None else spec.rate)
+    if spec.rate is not None:
+        raise InputError("--rate", "a workload has rates of its own", "leave one of them out")
+    return Following(make_workload(spec.workload))
+
+
+def _path(spec: GenerateSpec) -> Path:
+    path = Path(spec.out)
+    if path.suffix != ".parquet":
+        raise InputError("--out", f"must end with .parquet, got {spec.out!r}")
+    if path.is_dir():
+        raise InputError("--out", f"{spec.out!r} is a directory")
+    if not path.parent.is_dir():
+        raise InputError("--out", f"there is no directory {str(path.parent)!r}")
+    return path

@@ -1,0 +1,140 @@
+"""What the queries have in common: how they begin and end, and what is known to be true."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.nexmark.event_order import BIDS, ROUND, Kind
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.stream import making
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.schema import parse_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Variant = Literal["thesis", "reference"]
+#: The variants of those queries that the thesis does not have.
+REFERENCE: tuple[Variant, ...] = ("reference",)
+#: The topics that the query's own operators fill, and the sink.
+RESULTS, OUT = "results", "out"
+#: Seconds that events may be behind. They are made in order, but replicas work side by side.
+DELAY_S = 4.0
+#: Rows that are handed on together, at most.
+_MOST_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What must be in `out`: SQL of DuckDB over the tables persons, auctions and bids."""
+
+    sql: str
+    #: The operator that tells only what its watermark has closed. Then the SQL has `$closed`, the
+    #: watermark of its last batch in microseconds; and it holds however batches were cut. Of
+    #: Spark's own state it is the watermark that Spark wrote down for that batch.
+    closed_by: str | None = None
+
+
+def begin(
+    query: str, variant: Variant, summary: str, has: Sequence[Variant] = get_args(Variant)
+) -> Pipeline:
+    """Begin a pipeline."""
+    if variant not in (known := get_args(Variant)):
+        raise InputError("variant", f"unknown variant {variant!r}", nearest(variant, known))
+    check_variant(query, variant, has)
+    return Pipeline(query, objective_s=5, summary=summary)
+
+
+def check_variant(query: str, variant: Variant, has: Sequence[Variant]) -> None:
+    """Refuse a variant that a query does not have."""
+    if variant not in has:
+        problem, hint = f"{query} has no variant {variant!r}", f"it has {' and '.join(has)} only"
+        raise InputError("variant", problem, hint)
+
+
+def usual(variant: Variant) -> Setting:
+    """Return the setting of a variant: the thesis has nothing hot."""
+    return Setting(hot=variant == "reference")
+
+
+def sources(
+    pipeline: Pipeline,
+    setting: Setting,
+    columns: Mapping[Kind, str],
+    delay_s: float | None = None,
+    change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+) -> None:
+    """Feed the kinds of events that a query needs, each into a topic, in their proportion.
+
+    A source reads whole events and hands on those columns that the query needs, in the topic
+    `read_from(kind)`. It is called `source`, or by its kind if there are several. With state
+    behind it, `delay_s` says how far events may be behind there.
+    """
+    together = sum(kind.share for kind in columns)
+    for kind, wanted in columns.items():
+        pipeline.topic(kind.name, kind.schema)
+        share = kind.share / together
+        make = making(kind, setting)
+        pipeline.produces(kind.name, arrivals="deterministic", share=share)(make)
+        pipeline.topic(read_from(kind), wanted)
+        pipeline.batches(
+            reads=kind.name,
+            writes=read_from(kind),
+            chunk_rows=None if delay_s is None else chunk_rows(kind, setting, delay_s),
+        )(_picking("source" if len(columns) == 1 else kind.name, wanted, change))
+
+
+def row_by_row(
+    query: str,
+    variant: Variant,
+    setting: Setting | None,
+    summary: str,
+    work: "Callable[[DataFrame], DataFrame]",
+    columns: tuple[str, str],
+) -> Pipeline:
+    """Declare a query that looks at one bid after the other, in Spark's own words.
+
+    Of `columns` the first are those that it reads, the others those that it tells.
+    """
+    pipeline = begin(query, variant, summary, REFERENCE)
+    sources(pipeline, setting or usual(variant), {BIDS: columns[0]})
+    pipeline.topic(RESULTS, columns[1])
+    pipeline.operator(reads=read_from(BIDS), writes=RESULTS)(work)
+    sink(pipeline, columns[1])
+    return pipeline
+
+
+def chunk_rows(kind: Kind, setting: Setting, delay_s: float) -> int:
+    """Return how many rows of a kind may be handed on together: those of half the delay.
+
+    Before an operator with state they are put in the order of slices, which is not that of time.
+    If it reads only some of them at once, its watermark must not pass the others.
+    """
+    rows = setting.clock.rate * kind.share / ROUND * delay_s / 2
+    return int(min(max(rows, 1), _MOST_ROWS))
+
+
+def read_from(kind: Kind) -> str:
+    """Name the topic with the columns of a kind of events that a query needs."""
+    return f"{kind.name}-read"
+
+
+def sink(pipeline: Pipeline, columns: str) -> None:
+    """Take the results to where they are wanted, in these columns."""
+    pipeline.topic(OUT, columns)
+    pipeline.batches(reads=RESULTS, writes=OUT)(_picking("sink", columns))
+
+
+def _picking(
+    name: str, columns: str, change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    names = parse_schema(columns).names
+
+    def pick(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return (change(batch) if change else batch).select(names)
+
+    pick.__name__ = name
+    return pick

@@ -1,0 +1,40 @@
+"""Query 10: bids with the day and the minute by which files of them would be kept.
+
+The reference writes files, in a folder for each day and minute. Here rows carry both into `out`;
+who wants files reads them from there.
+"""
+
+from typing import TYPE_CHECKING
+
+from penstock.nexmark.queries.common import Truth, Variant, row_by_row
+from penstock.nexmark.settings import Setting
+from penstock.pipelines.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+READ = "auction long, bidder long, price long, dateTime timestamp, extra string"
+COLUMNS = f"{READ}, dt string, hm string"
+TRUTHS: dict[Variant, Truth] = {
+    "reference": Truth(
+        sql="""
+        select auction, bidder, price, "dateTime", extra,
+            strftime("dateTime", '%Y-%m-%d') as dt, strftime("dateTime", '%H:%M') as hm
+        from bids
+        """
+    )
+}
+
+
+def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+    """Declare the pipeline."""
+    return row_by_row("q10", variant, setting, "bids by day and minute", mapper, (READ, COLUMNS))
+
+
+def mapper(bids: "DataFrame") -> "DataFrame":
+    """Write day and minute beside each bid."""
+    return bids.selectExpr(
+        *("auction", "bidder", "price", "dateTime", "extra"),
+        "date_format(dateTime, 'yyyy-MM-dd') as dt",
+        "date_format(dateTime, 'HH:mm') as hm",
+    )

@@ -1,0 +1,46 @@
+"""Query 21: bids with the number of their channel; the four famous ones have fixed numbers."""
+
+from typing import TYPE_CHECKING
+
+from penstock.nexmark.queries.common import Truth, Variant, row_by_row
+from penstock.nexmark.settings import Setting
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.schema import EVENT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+READ = "auction long, bidder long, price long, channel string, url string"
+COLUMNS = "auction long, bidder long, price long, channel string, channel_id string"
+TRUTHS: dict[Variant, Truth] = {
+    "reference": Truth(
+        sql="""
+        with famous(name, number) as (
+            values ('apple', '0'), ('google', '1'), ('facebook', '2'), ('baidu', '3')
+        )
+        select auction, bidder, price, channel,
+            coalesce(number, nullif(split_part(split_part(url, '&channel_id=', 2), '&', 1), ''))
+                as channel_id
+        from bids left join famous on lower(channel) = name where channel_id is not null
+        """
+    )
+}
+
+
+def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+    """Declare the pipeline."""
+    about = "bids with the number of their channel"
+    return row_by_row("q21", variant, setting, about, filter, (READ, COLUMNS))
+
+
+def filter(bids: "DataFrame") -> "DataFrame":
+    """Find the number; a bid without one is left out."""
+    told = bids.selectExpr(
+        *("auction", "bidder", "price", "channel"),
+        "case lower(channel) when 'apple' then '0' when 'google' then '1'"
+        " when 'facebook' then '2' when 'baidu' then '3'"
+        # where nothing is found Spark tells an empty text
+        " else nullif(regexp_extract(url, '(&|^)channel_id=([^&]*)', 2), '') end as channel_id",
+        EVENT,
+    )
+    return told.where("channel_id is not null")

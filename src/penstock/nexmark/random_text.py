@@ -1,0 +1,55 @@
+"""Texts without a meaning: words drawn letter by letter, and parts of one long line of letters."""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from penstock.nexmark.splitmix import Draws, Ints
+from penstock.pipelines.text_columns import pc
+
+_SHORTEST = 3
+
+
+def words(draws: Draws, size: int, gap: str = " ") -> pa.Array:
+    """Draw words of three letters or more, shorter than `size`; one letter in 13 is a gap.
+
+    Blanks at both ends are left out, so that a word may be shorter than that, or empty.
+    """
+    sizes = _SHORTEST + draws.below(size - _SHORTEST)
+    # what is behind the end is blank, and goes with the blanks there
+    letters = np.full((size - 1, len(draws)), ord(" "), np.uint8)
+    for place in range(size - 1):
+        rows = np.flatnonzero(sizes > place)
+        is_gap = draws.below(13, rows) == 0
+        letters[place, rows[is_gap]] = ord(gap)
+        drawn = rows[~is_gap]
+        letters[place, drawn] = ord("a") + draws.below(26, drawn)
+    data = pa.py_buffer(np.ascontiguousarray(letters.T))
+    wide = pa.Array.from_buffers(pa.binary(size - 1), len(draws), [None, data])
+    return pc.ascii_trim(wide.cast(pa.string()), characters=" ")
+
+
+def extras(draws: Draws, pool: NDArray[np.uint8], goal: int, held: int | Ints) -> pa.Array:
+    """Draw a text that brings each event to about `goal` bytes; it holds so many already.
+
+    The text is a part of the pool. Whatever else an event holds leaves room for one.
+    """
+    room = np.broadcast_to(np.asarray(goal - held), len(draws))
+    spread = np.floor(0.2 * room + 0.5).astype(np.int64)
+    sizes = room - spread + draws.below(2 * spread)
+    return parts(pool, draws.below(len(pool) - sizes), sizes)
+
+
+def parts(pool: NDArray[np.uint8], begins: Ints, sizes: Ints) -> pa.Array:
+    """Cut texts of 13 bytes or more out of a pool.
+
+    >>> pool = np.frombuffer(b"the quick brown fox", np.uint8)
+    >>> parts(pool, np.array([4, 0]), np.array([15, 13])).to_pylist()
+    ['quick brown fox', 'the quick bro']
+    """
+    # Arrow's view of a longer text: its size, its first four bytes, a buffer, where it begins there
+    views = np.zeros((len(begins), 4), np.int32)
+    views[:, 0], views[:, 3] = sizes, begins
+    views.view(np.uint8)[:, 4:8] = pool[begins[:, None] + np.arange(4)]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(pool)]
+    return pa.Array.from_buffers(pa.string_view(), len(begins), buffers).cast(pa.string())

@@ -1,0 +1,69 @@
+"""The stream: any part of it, of one kind or of all, and as a source of topics.
+
+>>> rows(BIDS, 10, 12, Setting(), columns=("auction", "price")).to_pylist()
+[{'auction': 1000, 'price': 123}, {'auction': 1000, 'price': 230712}]
+>>> rows(BIDS, 0, 100, Setting()).slice(40, 7) == rows(BIDS, 40, 47, Setting())
+True
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.nexmark.auctions import auctions
+from penstock.nexmark.bids import NUMBERS, bid_numbers, bids
+from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, PERSONS, ROUND, Kind
+from penstock.nexmark.persons import persons
+from penstock.nexmark.settings import Setting, timestamps
+from penstock.pipelines.topic_declaration import MakeRows
+
+_MAKERS = {PERSONS: persons, AUCTIONS: auctions, BIDS: bids}
+#: The names of the kinds' structs in a row of all kinds, in the order of `event_type`.
+_STRUCTS = {"person": PERSONS, "auction": AUCTIONS, "bid": BIDS}
+
+
+def rows(
+    kind: Kind, first: int, end: int, setting: Setting, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """Return rows first, ..., end - 1 of one kind, with all columns or with some."""
+    ids = kind.ids(first, end)
+    if columns is None:
+        return _MAKERS[kind](ids, setting)
+    if kind == BIDS and set(columns) <= set(NUMBERS):
+        return bid_numbers(ids, setting).select(columns)
+    return _MAKERS[kind](ids, setting).select(columns)
+
+
+def events(first: int, end: int, setting: Setting) -> pa.Table:
+    """Return events first, ..., end - 1 of all kinds, one row each, as the reference's source does.
+
+    A row has `event_type` (0 person, 1 auction, 2 bid), a struct that holds it, two that are
+    null, and its `dateTime`.
+    """
+    ids = np.arange(first, end, dtype=np.int64) + FIRST_ID
+    kind_of = np.searchsorted([AUCTIONS.begin, BIDS.begin], ids % ROUND, side="right")
+    columns = {"event_type": pa.array(kind_of.astype(np.int32))}
+    for number, (name, kind) in enumerate(_STRUCTS.items()):
+        own = rows(kind, *kind.rows_within(first, end), setting)
+        structs = own.to_struct_array().combine_chunks()
+        mine = kind_of == number
+        place = pa.array(np.cumsum(mine) - 1, mask=~mine)
+        columns[name] = structs.take(place)
+    columns["dateTime"] = timestamps(setting.times_ms(ids))
+    return pa.table(columns)
+
+
+def making(kind: Kind, setting: Setting, columns: Sequence[str] | None = None) -> MakeRows:
+    """Return the function that makes the rows of a topic, as `Pipeline.produces` wants it.
+
+    The number of a record is its row. When it is due decides on `_event` only: its own time,
+    `dateTime`, follows from its number, so that a run and its repetition have the same rows. If
+    the topic follows a workload, `Following(load * (ROUND / kind.share))` keeps both together.
+    """
+
+    def make(first: int, due: pa.Array) -> pa.Table:
+        return rows(kind, first, first + len(due), setting, columns)
+
+    make.__name__ = kind.name
+    return make

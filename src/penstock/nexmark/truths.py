@@ -1,0 +1,87 @@
+"""What a query must give, by DuckDB over the same events, and how it differs from what it gave."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.errors import InputError
+from penstock.nexmark.event_order import KINDS
+from penstock.nexmark.queries.common import Truth
+from penstock.nexmark.settings import Setting
+from penstock.nexmark.stream import rows
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Rows that should be there and are not, and the other way round; as often as they are."""
+
+    missing: pa.Table
+    extra: pa.Table
+
+    @property
+    def is_none(self) -> bool:
+        """Whether both are the same rows, in whatever order."""
+        return not len(self.missing) and not len(self.extra)
+
+
+def events_of(events: int, setting: Setting) -> dict[str, pa.Table]:
+    """Return so many events as tables, by kind."""
+    return {name: rows(kind, *kind.rows_within(0, events), setting) for name, kind in KINDS.items()}
+
+
+def true_rows(truth: Truth, tables: Mapping[str, pa.Table], closed: int | None = None) -> pa.Table:
+    """Return what must come out.
+
+    If something is told only when it is closed, `closed` is the watermark of the last batch of
+    `truth.closed_by`, in microseconds; None if there was no watermark, and so nothing closed.
+    """
+    with _database(tables) as database:
+        given = {"closed": closed} if truth.closed_by else None
+        return database.sql(truth.sql, params=given).to_arrow_table()
+
+
+def difference(found: pa.Table, true: pa.Table) -> Difference:
+    """Compare rows, each as often as it is there; `found` has the columns of `true` or more."""
+    with _database({"found": found.select(true.column_names), "true_rows": true}) as database:
+        less = "select * from {} except all select * from {} order by all"
+        return Difference(
+            missing=database.sql(less.format("true_rows", "found")).to_arrow_table(),
+            extra=database.sql(less.format("found", "true_rows")).to_arrow_table(),
+        )
+
+
+def check_database() -> None:
+    """Refuse to go on without DuckDB."""
+    try:
+        import duckdb  # noqa: F401, PLC0415
+    except ImportError:
+        hint = "it tells what is true: pip install duckdb"
+        raise InputError("duckdb", "is not installed", hint) from None
+
+
+@contextmanager
+def _database(tables: Mapping[str, pa.Table]) -> Iterator["DuckDBPyConnection"]:
+    """A database in memory with these tables."""
+    check_database()
+    import duckdb  # noqa: PLC0415  (only who verifies needs it)
+
+    with duckdb.connect() as database:
+        for name, table in tables.items():
+            database.register(name, _without_zone(table))
+        yield database
+
+
+def _without_zone(table: pa.Table) -> pa.Table:
+    """DuckDB needs an extension for time zones; all times are in UTC."""
+    return table.cast(
+        pa.schema(
+            field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
+            for field in table.schema
+        )
+    )

@@ -1,0 +1,78 @@
+"""Calling a batch operator: the same for the engine and for somebody who tries it out.
+
+The function sees rows without `_event`; what it returns is checked against the topic that it
+writes, and gets its stamps back, so that the age of a record can be told behind every operator.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import InputError
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.row_conversion import fit_rows
+from penstock.topics.schema import EVENT, with_event
+
+
+def call_batch(
+    operator: Operator, batch: pa.RecordBatch, resource: Any = None
+) -> pa.RecordBatch | None:
+    """Call the function and return its rows as the topic takes them, or None if there are none.
+
+    What the function itself raises comes through as it is; `InputError` says that what it
+    returned does not fit, which will not be better with other rows.
+    """
+    if batch.num_rows == 0:
+        return None
+    given = batch.drop_columns([EVENT])
+    with_resource = operator.options.resource is not None
+    result = operator.function(given, resource) if with_resource else operator.function(given)
+    if result is None:
+        return None
+    try:
+        rows = _fitted(operator, result, batch.column(EVENT))
+    except InputError as wrong:
+        raise wrong.under(operator.name).at(operator.where) from None
+    return rows if rows.num_rows else None
+
+
+def call_frame(operator: Operator, *given: Any) -> Any:
+    """Call the function of a frame operator; a column that it names and nobody has is one error."""
+    try:
+        return operator.function(*given)
+    except Exception as error:
+        # Spark's own class, which whoever tries an operator need not have loaded
+        if type(error).__name__ != "AnalysisException":
+            raise
+        problem = str(error).partition("\n")[0]
+        raise InputError(operator.name, problem, where=operator.where) from None
+
+
+def chunks(batch: pa.RecordBatch, most: int | None) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into pieces of so many rows at most, without copying."""
+    for begin in range(0, batch.num_rows, most or max(1, batch.num_rows)):
+        yield batch.slice(begin, most)
+
+
+def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch:
+    schema = operator.output_schema
+    if schema is None:
+        raise InputError("writes", f"topic {operator.writes!r} is not declared")
+    if not isinstance(result, pa.RecordBatch | pa.Table | Mapping):
+        hint = "a pa.RecordBatch, a pa.Table, a dictionary of columns, or None for no rows"
+        raise InputError("result", f"must be rows, got {type(result).__name__}", hint)
+    names = result.keys() if isinstance(result, Mapping) else result.schema.names
+    if EVENT in names:
+        return fit_rows(result, with_event(schema))
+    rows = fit_rows(result, schema)
+    own = _stamps(stamps, rows.num_rows)
+    return pa.RecordBatch.from_arrays([*rows.columns, own], schema=with_event(schema))
+
+
+def _stamps(given: pa.Array, rows: int) -> pa.Array:
+    """Stamps for so many rows: row for row if there are as many, else estimated by position."""
+    if rows == len(given):
+        return given
+    return given.take(pa.array(np.arange(rows) * len(given) // max(1, rows)))

@@ -1,0 +1,224 @@
+"""Trying a function with state on a few batches, without a stream and without Spark.
+
+>>> import pyarrow as pa
+>>> from penstock.pipelines.stateful.slicing import Slicing
+>>> def spent(batch, state):
+...     known = state.get(batch.select(["user"]))
+...     new = {"user": batch["user"], "cost": batch["cost"]}
+...     state.put(new)
+...     return new | {"before": known["cost"], "_event": batch["_event"]}
+>>> slicing = Slicing(keys={"orders": ("user",)}, state="cost long")
+>>> batches = [[{"user": "ann", "cost": 3}], [{"user": "ann", "cost": 4}]]
+>>> tried = try_batches(
+...     spent, batches, "user string, cost long", "user string, before long, cost long", slicing
+... )
+>>> tried.rows[-1]
+{'user': 'ann', 'before': 3, 'cost': 4}
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.pipelines.row_conversion import fit_rows
+from penstock.pipelines.stateful.ready_function import Ready
+from penstock.pipelines.stateful.slice_call import SliceFunction, call_slice, split_inputs
+from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.watermark import later, latest_time, watermark_after
+from penstock.state.compaction import how_many
+from penstock.state.handle import State
+from penstock.state.merge import Age, live, newest
+from penstock.state.sorted_layer import Level
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.schema import EVENT, parse_schema, with_event, without_event
+
+Row = dict[str, Any]
+Rows: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
+AnySchema: TypeAlias = str | pa.Schema
+
+#: The stamp of rows that come without one.
+_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What came of it."""
+
+    #: What each batch gave, with `_event`; rows of a slice lie together.
+    outputs: tuple[pa.Table, ...]
+    #: The rows that were late in each batch.
+    late: tuple[list[Row], ...]
+    #: As the next batch would have it, in microseconds.
+    watermark: int | None
+    #: What is remembered in the end.
+    state: pa.Table
+    #: Whether rows came with `_event`.
+    stamped: bool
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows that came out; `_event` is left out if no row came with it."""
+        table = pa.concat_tables(self.outputs)
+        shown: list[Row] = (table if self.stamped else table.drop_columns(EVENT)).to_pylist()
+        return shown
+
+
+def try_batches(
+    function: Ready | SliceFunction,
+    batches: Sequence[Rows | Mapping[str, Rows]],
+    reads: AnySchema | Mapping[str, AnySchema],
+    writes: AnySchema | None = None,
+    slicing: Slicing | None = None,
+    *,
+    slices: int = 64,
+    delay_s: float = 0.0,
+    ttl_s: float | None = None,
+) -> Tried:
+    """Run a function on batches one after the other; each goes on with the state of the last.
+
+    A ready function needs no more than its batches and their columns; for one of your own tell
+    the columns that it writes and its `Slicing`. With several inputs a batch is a dictionary of
+    rows by input. Rows without `_event` all get the same.
+    """
+    try:
+        schemas = _schemas(reads, slicing)
+        if isinstance(function, Ready):
+            slicing = function.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s)
+            writes = function.output_schema(schemas)
+        if slicing is None or writes is None:
+            hint = "only ready functions know both by themselves"
+            raise InputError("writes", "tell the columns that it writes, and its slicing", hint)
+        given = [
+            _given(batch, schemas, f"batches[{number}]") for number, batch in enumerate(batches)
+        ]
+        trial = _Trial(function, slicing, schemas, _parsed(writes))
+    except InputError as wrong:
+        raise wrong.under("try_batches") from None
+    for inputs in given:
+        trial.run(inputs)
+    return Tried(
+        outputs=tuple(trial.outputs),
+        late=tuple(trial.late),
+        watermark=trial.watermark,
+        state=trial.state(),
+        stamped=any(_is_stamped(batch) for batch in batches),
+    )
+
+
+class _Trial:
+    """The levels of all slices and the watermark, from batch to batch."""
+
+    def __init__(
+        self,
+        function: SliceFunction,
+        slicing: Slicing,
+        schemas: Mapping[str, pa.Schema],
+        output: pa.Schema,
+    ) -> None:
+        self.outputs: list[pa.Table] = []
+        self.late: list[list[Row]] = []
+        self.watermark: int | None = None
+        self._function, self._slicing, self._output = function, slicing, output
+        self._key, self._values = state_schemas(slicing, schemas)
+        self._levels: dict[int, list[Level]] = {}
+        self._latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
+        self._before: int | None = None
+
+    def run(self, inputs: Mapping[str, pa.RecordBatch]) -> None:
+        """Run one batch."""
+        times = {t: latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys}
+        now = max((time for time in times.values() if time is not None), default=None)
+        parts = split_inputs(self._slicing, inputs)
+        none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
+        found, late = [], []
+        for number in sorted({*parts, *self._levels}):
+            state = self._open(number, now)
+            if number not in parts and not state.is_due():
+                continue
+            result = call_slice(self._function, parts.get(number, none), state, self._output)
+            found += [] if result is None else [result]
+            late += [row for rows in state.late_rows for row in rows.to_pylist()]
+            self._keep(number, state.changes())
+        self.outputs.append(pa.Table.from_batches(found, with_event(self._output)))
+        self.late.append(late)
+        self._latest = later(self._latest, times)
+        self._before = self.watermark
+        self.watermark = watermark_after(self.watermark, self._latest, self._slicing.delay_us)
+
+    def state(self) -> pa.Table:
+        """Return all rows of the state."""
+        schema = pa.schema([*self._key, *self._values])
+        rows = [rows for number in sorted(self._levels) for rows in self._open(number).scan()]
+        return pa.Table.from_batches([batch.cast(schema) for batch in rows], schema)
+
+    def _open(self, number: int, now: int | None = None) -> State:
+        return State.open(
+            self._key,
+            self._values,
+            self._levels.get(number, ()),
+            slice=number,
+            watermark=self.watermark,
+            before=self._before,
+            now=now,
+            ttl_us=self._slicing.ttl_us,
+        )
+
+    def _keep(self, number: int, changes: Level | None) -> None:
+        """Lay a level on top; those below are merged when they are of about the same size."""
+        levels = self._levels.get(number, [])
+        if count := how_many([len(level) for level in levels]):
+            merged = newest([level.chunks[0] for level in levels[:count]], len(self._key))
+            if count == len(levels):  # nothing lies below that a row would have to hide
+                mark = self.watermark
+                merged = live(merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, told=mark))
+            levels = [*([Level([merged])] if len(merged) else []), *levels[count:]]
+        self._levels[number] = levels if changes is None else [changes, *levels]
+
+
+def _schemas(
+    reads: AnySchema | Mapping[str, AnySchema], slicing: Slicing | None
+) -> dict[str, pa.Schema]:
+    """The columns of every input, without `_event`."""
+    if isinstance(reads, Mapping):
+        return {topic: _parsed(columns) for topic, columns in reads.items()}
+    return {slicing.inputs[0] if slicing else "rows": _parsed(reads)}
+
+
+def _parsed(columns: AnySchema) -> pa.Schema:
+    return without_event(parse_schema(columns) if isinstance(columns, str) else columns)
+
+
+def _given(
+    batch: Rows | Mapping[str, Rows], schemas: Mapping[str, pa.Schema], where: str
+) -> dict[str, pa.RecordBatch]:
+    rows = batch if isinstance(batch, Mapping) else {next(iter(schemas)): batch}
+    for topic in rows:
+        if topic not in schemas:
+            raise InputError(where, f"there is no input {topic!r}", nearest(topic, schemas))
+    try:
+        return {topic: _stamped(rows.get(topic, []), schemas[topic]) for topic in schemas}
+    except InputError as wrong:
+        raise wrong.under(where) from None
+
+
+def _stamped(rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+    else:
+        names = dict.fromkeys((*schema.names, *(name for row in rows for name in row)))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+    if EVENT not in columns:
+        columns[EVENT] = pa.repeat(pa.scalar(_STAMP, TIMESTAMP), len(rows))
+    return fit_rows(columns, with_event(schema))
+
+
+def _is_stamped(batch: Rows | Mapping[str, Rows]) -> bool:
+    if isinstance(batch, Mapping):
+        return any(map(_is_stamped, batch.values()))
+    if isinstance(batch, pa.Table | pa.RecordBatch):
+        return EVENT in batch.schema.names
+    return any(EVENT in row for row in batch)

@@ -1,0 +1,132 @@
+"""Trying an operator on a few rows, without a stream and mostly without Spark."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.pipelines.function_call import call_batch, call_frame, chunks
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.resources import opened
+from penstock.pipelines.row_conversion import fit_rows
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.schema import EVENT, first_difference, parse_schema, with_event, without_event
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+
+#: The stamp of rows that come without one.
+_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def try_rows(
+    operator: Operator,
+    rows: Sequence[Mapping[str, Any]] | pa.Table,
+    schema: str | pa.Schema | None = None,
+    spark: "SparkSession | None" = None,
+) -> list[Row]:
+    """Run an operator on rows and return what comes out; see `Operator.try_rows`."""
+    if operator.kind not in ("frame", "batch", "native"):
+        problem = f"is an {operator.kind}: only operators that read and write topics can be tried"
+        raise InputError(operator.name, problem, where=operator.where)
+    try:
+        batch, stamped = _given(rows, _schema(operator, schema))
+    except InputError as wrong:
+        raise wrong.under(f"{operator.name}.try_rows") from None
+    is_batch = operator.kind == "batch"
+    found = _try_batch(operator, batch) if is_batch else _try_frame(operator, batch, spark)
+    return found if stamped else [_without_stamp(row) for row in found]
+
+
+def _try_batch(operator: Operator, batch: pa.RecordBatch) -> list[Row]:
+    with opened(operator) as resource:
+        called = (
+            call_batch(operator, chunk, resource)
+            for chunk in chunks(batch, operator.options.chunk_rows)
+        )
+        return [row for result in called if result is not None for row in result.to_pylist()]
+
+
+def _try_frame(
+    operator: Operator, batch: pa.RecordBatch, spark: "SparkSession | None"
+) -> list[Row]:
+    if spark is None:
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - seconds, for frames only
+
+        spark = SparkSession.builder.getOrCreate()
+    frame = spark.createDataFrame(pa.Table.from_batches([batch]))
+    result = call_frame(operator, frame)
+    if not hasattr(result, "toArrow"):
+        problem = f"must return a frame, but returned {type(result).__name__}"
+        raise InputError(operator.name, problem, where=operator.where)
+    table = result.toArrow()
+    _check_columns(operator, table.schema)
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+def _check_columns(operator: Operator, found: pa.Schema) -> None:
+    """Refuse what the topic would refuse in a run."""
+    if operator.output_schema is None:
+        return
+    declared, shown = (_loose(without_event(each)) for each in (operator.output_schema, found))
+    if difference := first_difference(declared, shown):
+        problem = f"its rows do not fit topic {operator.writes}: {difference}"
+        hint = "cast in the operator, or change the topic's schema"
+        raise InputError(operator.name, problem, hint, operator.where)
+
+
+def _loose(schema: pa.Schema) -> pa.Schema:
+    """The same columns, each of which may be null: a run does not ask for more."""
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])
+
+
+def _schema(operator: Operator, schema: str | pa.Schema | None) -> pa.Schema | None:
+    given = parse_schema(schema) if isinstance(schema, str) else schema
+    found = operator.input_schema if given is None else given
+    return None if found is None else without_event(found)
+
+
+def _given(
+    rows: Sequence[Mapping[str, Any]] | pa.Table, schema: pa.Schema | None
+) -> tuple[pa.RecordBatch, bool]:
+    """Return the rows with stamps, and whether they came with them."""
+    if isinstance(rows, pa.Table):
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+    else:
+        columns = _columns(rows, schema)
+    stamped = EVENT in columns
+    if schema is None:
+        schema = _inferred(columns)
+    if not stamped:
+        columns[EVENT] = pa.repeat(pa.scalar(_STAMP, TIMESTAMP), len(rows))
+    return fit_rows(columns, with_event(schema)), stamped
+
+
+def _inferred(columns: Mapping[str, Any]) -> pa.Schema:
+    hint = 'tell it: try_rows(rows, schema="id long, amount double")'
+    if not columns:
+        raise InputError("schema", "is not declared, and there are no rows to tell it", hint)
+    try:
+        return without_event(pa.table(columns).schema)
+    except pa.ArrowException as error:
+        raise InputError("schema", f"cannot be told from the rows: {error}", hint) from None
+
+
+def _columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> dict[str, Any]:
+    """Turn rows into columns; what a row does not have is null."""
+    known = dict.fromkeys(schema.names if schema is not None else ())
+    for row in rows:
+        for name in row:
+            if schema is not None and name not in known and name != EVENT:
+                raise InputError("rows", f"there is no column {name!r}", nearest(name, known))
+    names = known | dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _without_stamp(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != EVENT}

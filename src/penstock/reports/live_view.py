@@ -1,0 +1,212 @@
+"""A run as it is now: every operator with its queue and its replicas, and the last decisions.
+
+What is drawn is a function of what was seen; where it is drawn, another matter (`Screen`).
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from penstock.control.loop import Tick
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.reports.event_text import because, of_executors, of_ingest, of_late_rows
+from penstock.reports.progress import duration
+from penstock.reports.text_charts import short, sparkline
+from penstock.runs.observer import Sight
+
+#: Queues that are remembered, and decisions that are shown at most.
+_QUEUES, _DECISIONS = 16, 6
+_NAME, _BAR = 18, 24
+_HERE, _ASKED_FOR, _GOING = "●", "○", "◌"
+#: More replicas than this are not drawn one by one.
+_DOTS = 16
+
+
+class Live:
+    """Remembers what a view needs of a run, and draws it."""
+
+    def __init__(self, title: str, objective_s: float | None = None) -> None:
+        self._title, self._objective_s = title, objective_s
+        self._sight: Sight | None = None
+        self._snapshot: Snapshot | None = None
+        self._queues: dict[str, deque[float]] = {}
+        self._decisions: deque[str] = deque(maxlen=_DECISIONS)
+        self.notice = ""
+
+    def look(self, sight: Sight) -> None:
+        """Take what was seen between two ticks."""
+        self._sight = sight
+        if sight.snapshot is None:
+            return
+        self._snapshot = sight.snapshot
+        for name, op in sight.snapshot.operators.items():
+            queue = self._queues.setdefault(name, deque(maxlen=_QUEUES))
+            queue.append(op.queue or 0.0)
+
+    def tick(self, tick: Tick) -> None:
+        """Take one tick."""
+        self._decisions.extend([*event_lines(tick), *decision_lines(tick)])
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """Draw, as wide and high as there is room; the last line of a terminal stays free."""
+        drawn = [self._headline(width)]
+        if self._snapshot is not None:
+            operators = list(self._snapshot.operators.values())
+            shape = _Shape.of(width, operators)
+            rows = [shape.row(op, self._queues[op.name]) for op in operators]
+            room = max(1, height - len(drawn) - 4)
+            if len(rows) > room:
+                rows = [*rows[: room - 1], f"  ... and {len(rows) - room + 1} more"]
+            drawn += ["", shape.head(), *rows]
+        elif self._sight is not None and self._sight.queues:
+            waiting = self._sight.queues.items()
+            drawn += [
+                "",
+                "  no measures yet",
+                *(f"  {n}: {rows:,} rows wait" for n, rows in waiting),
+            ]
+        decisions = list(self._decisions)[-max(0, height - 2 - len(drawn)) :]
+        drawn += ["", *decisions] if decisions else []
+        drawn = drawn[: height - 1]
+        if self.notice:
+            drawn[-1:] = [self.notice] if len(drawn) == height - 1 else [*drawn[-1:], self.notice]
+        return [_cut(line, width) for line in drawn]
+
+    def _headline(self, width: int) -> str:
+        parts = [self._title]
+        if self._sight is not None:
+            parts.append(_progress(self._sight))
+            if self._sight.offered_rate is not None:
+                parts.append(f"{_rate(self._sight.offered_rate)}/s offered")
+        if self._snapshot is not None:
+            running = sum(op.parallelism for op in self._snapshot.operators.values())
+            parts.append(f"{running} replicas")
+        if self._sight is not None and self._sight.executors is not None:
+            alive, asked = self._sight.executors
+            parts.append(f"{alive}{f' -> {asked}' if asked != alive else ''} executors")
+        if self._objective_s is not None:
+            parts.append(f"objective {short(self._objective_s)} s")
+        line = "  ".join(parts)
+        return line if len(line) <= width else "  ".join(parts[:2])
+
+
+def decision_lines(tick: Tick) -> Iterator[str]:
+    """What a tick decided, a line each."""
+    targets = tick.decision.targets if tick.decision is not None else {}
+    for name, target in targets.items():
+        if target.wanted != target.current and _is_news(tick, name):
+            change = f"{name} {target.current} -> {target.wanted}"
+            done = "" if name in tick.plan else f" (not done: {tick.error})"
+            yield f"  {duration(tick.at):>6}  {change:<20}  {because(target)}{done}"
+
+
+def event_lines(tick: Tick) -> Iterator[str]:
+    """What happened before a tick, a line each, oldest first."""
+    for event in sorted(tick.status.events, key=lambda event: event.at):
+        if event.kind in ("behind", "caught-up"):
+            yield f"  {duration(event.at):>6}  {of_ingest(event)}"
+        elif event.kind == "late" and event.numbers["total"] == event.numbers["records"]:
+            # the first ones are a warning; status, journal and summary have the others
+            yield f"  {duration(event.at):>6}  WARNING {of_late_rows(event)}"
+        elif event.kind == "executors" and (text := of_executors(event)):
+            change, why = text
+            yield f"  {duration(event.at):>6}  {change:<20}  {why}"
+
+
+def _is_news(tick: Tick, operator: str) -> bool:
+    """Whether a change was begun, or why not; what is under way was told when it began."""
+    return operator in tick.plan or "under way" not in tick.error
+
+
+def plain_line(tick: Tick, sight: Sight | None) -> str:
+    """One tick in one line, for a log."""
+    parts = [f"{duration(tick.at):>6}"]
+    snapshot = tick.snapshot or (sight.snapshot if sight else None)
+    if sight is not None and sight.offered_rate is not None:
+        parts.append(f"offered {_rate(sight.offered_rate)}/s")
+    for name, running in tick.status.running.items():
+        requested = tick.status.requested.get(name, running)
+        queue = snapshot.operators[name].queue if snapshot else tick.status.queues.get(name)
+        arrow = f"->{requested}" if requested != running else ""
+        parts.append(f"{name} {running}{arrow} (queue {short(queue)})")
+    for name, ingest in tick.status.ingests.items():
+        if ingest.is_behind and ingest.backlog is not None:
+            parts.append(f"{name} BEHIND ({short(ingest.backlog)} {ingest.unit})")
+    alive, asked = tick.status.executors, tick.status.executors_requested
+    if alive is not None:
+        parts.append(f"executors {alive}{f'->{asked}' if asked != alive else ''}")
+    if tick.snapshot is None and tick.error:
+        parts.append(f"no measures: {tick.error}")
+    return "  ".join(parts)
+
+
+def dots(running: int, requested: int, most: int = _DOTS) -> str:
+    """Draw replicas: here, asked for, about to go.
+
+    >>> dots(3, 5), dots(4, 2), dots(20, 20)
+    ('●●●○○', '●●◌◌', '●●●●●●●●●●●●●●●…')
+    """
+    stay = min(running, requested)
+    rest = _ASKED_FOR * (requested - running) + _GOING * (running - requested)
+    drawn = _HERE * stay + rest
+    return drawn if len(drawn) <= most else drawn[: most - 1] + "…"
+
+
+class _Shape(NamedTuple):
+    """How wide the columns are."""
+
+    name: int
+    line: int
+    dots: int
+
+    @classmethod
+    def of(cls, width: int, operators: Sequence[OperatorSnapshot]) -> "_Shape":
+        name = min(_NAME, max((len(op.name) for op in operators), default=0) + 2)
+        most = _DOTS if width >= 100 else _DOTS // 2
+        # what is left after the other columns goes to the course of the queue
+        return cls(name, max(0, min(_QUEUES, width - 57 - name - most)), most)
+
+    def head(self) -> str:
+        return (
+            f"  {'operator':<{self.name}}{'in/s':>7}{'queue':>8}  {'':<{self.line}}"
+            f"  {'replicas':<{self.dots + 9}}{'latency p50':>12}{'p95':>8}"
+        )
+
+    def row(self, op: OperatorSnapshot, queues: Sequence[float]) -> str:
+        requested = op.parallelism if op.requested is None else op.requested
+        number = f"{op.parallelism}" + (f" -> {requested}" if requested != op.parallelism else "")
+        line = _course(list(queues)[-self.line :] if self.line else [])
+        name = op.name if len(op.name) < self.name else op.name[: self.name - 2] + "…"
+        return (
+            f"  {name:<{self.name}}{_rate(op.input_rate):>7}{short(op.queue):>8}"
+            f"  {line:>{self.line}}"
+            f"  {dots(op.parallelism, requested, self.dots) + ' ' + number:<{self.dots + 9}}"
+            f"{_seconds(op.extra, 'latency_p50_s'):>12}{_seconds(op.extra, 'latency_p95_s'):>8}"
+        )
+
+
+def _course(queues: Sequence[float]) -> str:
+    return sparkline(queues) if any(queues) else "▁" * len(queues)
+
+
+def _progress(sight: Sight) -> str:
+    if sight.duration_s == float("inf"):
+        return duration(sight.second)
+    share = min(1.0, sight.second / sight.duration_s)
+    full = round(_BAR * share)
+    bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
+    rest = "working off what waits" if sight.is_draining else f"of {duration(sight.duration_s)}"
+    return f"{bar} {duration(sight.second)} {rest}"
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}" if value < 1000 else short(value)
+
+
+def _seconds(extra: Mapping[str, object], key: str) -> str:
+    value = extra.get(key)
+    return f"{value:.2f} s" if isinstance(value, int | float) else "-"
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) < width else line[: max(0, width - 2)] + "…"

@@ -1,0 +1,83 @@
+"""A line on stderr that tells how far many runs have come, and how long it will take."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Self, TextIO
+
+from penstock.core.progress import WorkProgress
+
+_WIDTH = 30
+
+
+class Bar:
+    """Shows every step on a terminal; elsewhere one line for each tenth of the way.
+
+    with Bar("grid") as bar:
+        run_all(specs, out, jobs, bar.show)
+    """
+
+    def __init__(
+        self,
+        what: str,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        resumes: bool = True,
+    ) -> None:
+        self._what, self._stream, self._clock = what, stream or sys.stderr, clock
+        self._resumes = resumes
+        self._began_s = clock()
+        self._tenths = 0
+        #: What was told last.
+        self.last = WorkProgress(total=0, kept=0, done=0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End the line; somebody who interrupts what can go on is told that nothing is lost."""
+        new = self.last.total - self.last.kept
+        if self._stream.isatty() and new:
+            print(file=self._stream)
+        if kind is KeyboardInterrupt and self._resumes:
+            print("stopped; the same command goes on with what is left", file=self._stream)
+
+    def show(self, progress: WorkProgress) -> None:
+        """Show how far it is."""
+        self.last = progress
+        done, new = progress.done, progress.total - progress.kept
+        if done == 0:
+            self._began_s = self._clock()
+            if progress.kept:
+                found = f"{progress.kept} of {progress.total} are there already"
+                print(f"{self._what}: {found}", file=self._stream)
+        if not new:
+            return
+        if self._stream.isatty():
+            full = _WIDTH * done // new
+            bar = f"[{'#' * full}{'.' * (_WIDTH - full)}]"
+            print(f"\r{self._line(done, new, bar)}  ", end="", file=self._stream, flush=True)
+        elif done * 10 // new > self._tenths:
+            self._tenths = done * 10 // new
+            print(self._line(done, new), file=self._stream, flush=True)
+
+    def _line(self, done: int, new: int, bar: str = "") -> str:
+        elapsed_s = self._clock() - self._began_s
+        parts = [f"{self._what}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
+        if done == new:
+            parts.append(f"in {duration(elapsed_s)}")
+        elif done:
+            parts.append(f"{duration(elapsed_s / done * (new - done))} left")
+        return " ".join(part for part in parts if part)
+
+
+def duration(seconds: float) -> str:
+    """Write a time to wait.
+
+    >>> duration(65), duration(3605)
+    ('1:05', '1:00:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,141 @@
+"""The figures of a run for people: one run as a page, several beside each other."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from penstock.core.numbers import pretty
+from penstock.reports.text_charts import table
+
+#: What is compared: label, path into the result, unit.
+COMPARED = (
+    ("replicas, mean", "replicas.avg", ""),
+    ("replicas, most", "replicas.max", ""),
+    ("replica-hours", "replica_hours", ""),
+    ("latency, mean", "latency_s.avg", "s"),
+    ("latency, p50", "latency_s.p50", "s"),
+    ("latency, p95", "latency_s.p95", "s"),
+    ("latency, p99", "latency_s.p99", "s"),
+    ("latency, most", "latency_s.max", "s"),
+    ("above the objective", "slo.violated_share", "%"),
+    ("changes", "rescales", ""),
+    ("standing still", "pause_s", "s"),
+    ("processed", "processed_records", "records"),
+    ("dropped", "dropped_records", "records"),
+    ("waiting at the end", "backlog_records", "records"),
+)
+
+
+def report(result: Mapping[str, Any]) -> list[str]:
+    """One run: spread of replicas and latency, then what happened, then each operator."""
+    return [*_spread(result), "", *_facts(result), "", *_operators(result)]
+
+
+def comparison(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Several runs, one column each."""
+    rows = [["", *results, ""]]
+    for label, path, unit in COMPARED:
+        values = [look_up(result, path) for result in results.values()]
+        if any(value is not None for value in values):
+            rows.append([label, *(_shown(value, unit) for value in values), unit])
+    lines = table([row[:-1] for row in rows])
+    wide = max(map(len, lines))
+    return [f"{line:<{wide}} {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True)]
+
+
+def look_up(result: Mapping[str, Any], path: str) -> Any:
+    """Return a figure by its path, None if the run has none.
+
+    >>> look_up({"slo": {"objective_s": 60.0}}, "slo.objective_s")
+    60.0
+    """
+    value: Any = result
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def percent(share: float) -> str:
+    """Write a share.
+
+    >>> percent(0.0712), percent(0.00001), percent(0.0)
+    ('7.12 %', '0.001 %', '0 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
+def _shown(value: Any, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.3g}" if unit == "%" else pretty(value)
+
+
+def _spread(result: Mapping[str, Any]) -> list[str]:
+    columns = ("avg", "p50", "p95", "p99", "max")
+    rows = [["", "mean", *columns[1:]]]
+    for label, key in (("replicas", "replicas"), ("latency, s", "latency_s"), ("age, s", "age_s")):
+        figures = result.get(key, {})
+        if figures.get("avg") is not None:
+            rows.append([label, *(_cell(figures, column) for column in columns)])
+    return table(rows)
+
+
+def _cell(figures: Mapping[str, Any], column: str) -> str:
+    return pretty(figures[column]) if column in figures else ""
+
+
+def _facts(result: Mapping[str, Any]) -> list[str]:
+    rows = [*_what_happened(result), *_what_it_cost(result)]
+    wide = max(len(label) for label, _ in rows)
+    return [f"{label:<{wide}}  {text}" for label, text in rows]
+
+
+def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    offered = result["offered_records"]
+    yield "changes", f"{result['rescales']} of {result['rescales_possible']} possible"
+    if unanswered := result.get("unanswered_ticks"):
+        yield "unanswered", f"{unanswered} decisions: the policy failed, see penstock explain"
+    if result["pause_s"]:
+        yield "standing still", f"{pretty(result['pause_s'])} s"
+    yield "offered", f"{pretty(offered)} records"
+    yield "processed", f"{pretty(result['processed_records'])} records"
+    dropped = result["dropped_records"]
+    share = f" ({percent(dropped / offered)})" if dropped and offered else ""
+    yield "dropped", f"{pretty(dropped)} records{share}"
+    if late := result.get("late_records"):
+        yield "late", late_text(late)
+    yield "waiting", f"{pretty(result['backlog_records'])} records at the end"
+    objective, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
+    if missed is not None:
+        yield "objective", f"{pretty(objective)} s, missed by {percent(missed)} of the records"
+
+
+def late_text(late: Mapping[str, int]) -> str:
+    """Say how many rows came after the watermark, by operator.
+
+    >>> late_text({"minutes": 3, "sessions": 1})
+    '4 rows came after the watermark: minutes 3, sessions 1'
+    """
+    each = ", ".join(f"{name} {pretty(rows)}" for name, rows in late.items())
+    return f"{pretty(sum(late.values()))} rows came after the watermark: {each}"
+
+
+def _what_it_cost(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "cost", f"{pretty(result['replica_hours'])} replica-hours"
+    if "hindsight" in result:
+        yield "hindsight", _hindsight(result["hindsight"])
+
+
+def _operators(result: Mapping[str, Any]) -> list[str]:
+    rows: list[Sequence[str]] = [["operator", "replicas, mean", "most", "changes"]]
+    for name, figures in result["operators"].items():
+        replicas = figures["replicas"]
+        numbers = (replicas["avg"], replicas["max"], figures["rescales"])
+        rows.append([name, *(pretty(number) for number in numbers)])
+    return table(rows)
+
+
+def _hindsight(bound: Mapping[str, Any]) -> str:
+    least = f"{pretty(bound['replica_hours'])} replica-hours"
+    if not bound["feasible"]:
+        return f"nothing meets the objective here; the least late course takes {least}"
+    return f"{least} would have done; the run took {bound['ratio']:.3g} times"

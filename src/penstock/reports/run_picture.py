@@ -1,0 +1,88 @@
+"""The picture of one run: load, replicas, queues and latency over the same minutes."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.control.loop import Tick
+from penstock.reports.pictures import Line, Panel, over_time
+from penstock.runs.journal import Journal
+from penstock.runs.tick_json import operators_of
+
+
+def draw_run(journal: Journal, target: Path, title: str) -> None:
+    """Draw a journal into a file; what was not measured leaves a gap, or no panel at all."""
+    panels = _panels(journal.ticks, journal.run.get("objective_s"))
+    over_time([panel for panel in panels if _has_values(panel)], target, title)
+
+
+def _has_values(panel: Panel) -> bool:
+    return any(math.isfinite(value) for line in panel.lines for value in line.values)
+
+
+def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
+    minutes = [tick.at / 60 for tick in ticks]
+    names = operators_of(ticks)
+
+    def line(label: str, values: Sequence[float]) -> Line:
+        return Line(label=label, minutes=minutes, values=values)
+
+    return [
+        Panel(
+            title="offered",
+            unit="records/s",
+            lines=(line("offered", [_offered(tick) for tick in ticks]),),
+            steps=True,
+        ),
+        Panel(
+            title="replicas that run",
+            unit="replicas",
+            lines=tuple(line(name, [_replicas(tick, name) for tick in ticks]) for name in names),
+            steps=True,
+        ),
+        Panel(
+            title="records that wait",
+            unit="records",
+            lines=tuple(line(name, [_queue(tick, name) for tick in ticks]) for name in names),
+        ),
+        Panel(
+            title="latency from due to done, 95 % of the records below",
+            unit="s",
+            lines=tuple(_latency(ticks, path) for path in _paths(ticks)),
+            level=objective_s,
+            level_name="objective",
+        ),
+    ]
+
+
+def _offered(tick: Tick) -> float:
+    """Of sources that read the same topic, the largest."""
+    return max(tick.snapshot.offered.values(), default=math.nan) if tick.snapshot else math.nan
+
+
+def _replicas(tick: Tick, name: str) -> float:
+    """A gap where the operator was not part of the pipeline."""
+    return tick.status.running.get(name, math.nan)
+
+
+def _queue(tick: Tick, name: str) -> float:
+    operator = tick.snapshot.operators.get(name) if tick.snapshot else None
+    return math.nan if operator is None or operator.queue is None else operator.queue
+
+
+def _paths(ticks: Sequence[Tick]) -> list[str]:
+    return list(dict.fromkeys(path for tick in ticks for path in tick.status.latency))
+
+
+def _latency(ticks: Sequence[Tick], path: str) -> Line:
+    """One path, in the colour of its last operator; ticks without a record of it are left out."""
+    seen = [(tick.at / 60, tick.status.latency[path]) for tick in ticks if _has(tick, path)]
+    return Line(
+        label=path.rpartition(" > ")[2],
+        minutes=[minute for minute, _ in seen],
+        values=[histogram.percentile(95) for _, histogram in seen],
+    )
+
+
+def _has(tick: Tick, path: str) -> bool:
+    return path in tick.status.latency and tick.status.latency[path].count > 0

@@ -1,0 +1,91 @@
+"""What `penstock run` states before it starts: what will run, and how to get along with it."""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from penstock.core.numbers import pretty
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+from penstock.reports.progress import duration
+from penstock.runs.record_counts import last_topics
+from penstock.runs.run_directory import JOURNAL
+from penstock.runs.spark_preparation import Prepared
+
+_LABEL, _WIDTH = 11, 80
+
+
+def start_statement(prepared: Prepared, directory: Path) -> list[str]:
+    """Return the lines, at most 80 columns wide where names allow it."""
+    pipeline = prepared.pipeline
+    facts = {
+        "sources": _sources(prepared),
+        "operators": [_bounds(op) for op in pipeline.operators.values() if op.scales],
+        "policy": [_policy(prepared)],
+        "objective": [_objective(prepared)],
+        "output": list(_outputs(pipeline, directory)),
+        "kept in": [f"{directory} ({JOURNAL}, spark.log)"],
+        "status": [f"penstock status {directory}"],
+        "stop": [f"Ctrl-C, or penstock stop {directory}"],
+        "resume": [f"penstock run --resume {directory}"],
+    }
+    return [f"{pipeline.name}: {_length(prepared)}", *_lines(facts)]
+
+
+def _length(prepared: Prepared) -> str:
+    if prepared.load is not None:
+        return f"{duration(prepared.duration_s)} of a workload, then what waits is worked off"
+    if math.isfinite(prepared.duration_s):
+        return f"production mode, for {duration(prepared.duration_s)}"
+    return "production mode, until it is stopped"
+
+
+def _sources(prepared: Prepared) -> list[str]:
+    pipeline = prepared.pipeline
+    operators = pipeline.operators.values()
+    ingests = [f"{op.name} -> {op.writes}{_time(op)}" for op in operators if op.kind == "ingest"]
+    others = [f"{t.name} (other processes)" for t in pipeline.declared.values() if t.external]
+    load = f" ({prepared.workload})" if prepared.workload else ""
+    return [*ingests, *others, *(f"{topic}{load}" for topic in pipeline.feeds)]
+
+
+def _time(operator: Operator) -> str:
+    return f" (event time {operator.options.time})" if operator.options.time else ""
+
+
+def _bounds(operator: Operator) -> str:
+    options = operator.options
+    return f"{operator.name} {options.min_replicas}-{options.max_replicas}"
+
+
+def _policy(prepared: Prepared) -> str:
+    dry = ", which changes nothing (dry run)" if prepared.spec.dry_run else ""
+    return f"{prepared.policy.name}, every {pretty(prepared.interval_s)} s{dry}"
+
+
+def _objective(prepared: Prepared) -> str:
+    if prepared.objective_s is None:
+        return "none: latency is measured only"
+    return f"latency below {pretty(prepared.objective_s)} s"
+
+
+def _outputs(pipeline: Pipeline, directory: Path) -> Iterator[str]:
+    for operator in pipeline.operators.values():
+        if operator.kind == "egress":
+            yield f"{', '.join(operator.reads)} -> {operator.name} (egress)"
+    for topic in last_topics(pipeline):
+        yield f"penstock topics tail {directory / 'topics' / topic}"
+
+
+def _lines(facts: Mapping[str, list[str]]) -> Iterator[str]:
+    """One label a fact; what belongs to it goes on in the next lines."""
+    for label, parts in facts.items():
+        line = ""
+        for part in parts:
+            joined = f"{line}, {part}" if line else part
+            if line and len(joined) > _WIDTH - _LABEL - 2:
+                yield f"  {label:<{_LABEL}}{line}"
+                label, joined = "", part
+            line = joined
+        if line:
+            yield f"  {label:<{_LABEL}}{line}"

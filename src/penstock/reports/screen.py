@@ -1,0 +1,111 @@
+"""Where a run is shown: redrawn in place on a terminal, elsewhere one line a tick."""
+
+import os
+import sys
+from types import TracebackType
+from typing import Self, TextIO
+
+from penstock.control.loop import Tick
+from penstock.engines.port import Event
+from penstock.reports.event_text import sentence
+from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
+from penstock.reports.progress import duration
+from penstock.runs.observer import Sight, Stop
+
+STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
+_HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
+#: What is said when it happens, not at the next tick.
+_URGENT = ("restarting", "failed", "slow-batch")
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+class Screen:
+    """Shows a run on stderr, so that stdout stays free for its figures."""
+
+    def __init__(
+        self, live: Live, stop: Stop, stream: TextIO | None = None, *, plain: bool = False
+    ) -> None:
+        self._live, self._stop = live, stop
+        self._stream = stream or sys.stderr
+        self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
+        #: Lines of the last drawing, above which the cursor must go.
+        self._drawn = 0
+        self._sight: Sight | None = None
+
+    # --- what a run tells
+
+    def say(self, text: str) -> None:
+        """Say it above whatever is drawn."""
+        self._wipe()
+        print(text, file=self._stream, flush=True)
+
+    def look(self, sight: Sight) -> None:
+        """Draw what is seen now."""
+        self._sight = sight
+        self._live.look(sight)
+        if self.is_redrawn:
+            self._draw()
+
+    def tick(self, tick: Tick) -> None:
+        """Tell of a tick."""
+        self._live.tick(tick)
+        if self.is_redrawn:
+            self._draw()
+            return
+        # in the order of time: what happened came before the tick
+        lines = [*event_lines(tick), plain_line(tick, self._sight), *decision_lines(tick)]
+        print("\n".join(lines), file=self._stream, flush=True)
+
+    def report(self, event: Event) -> None:
+        """Say at once what happened to an operator, if it is something to worry about."""
+        if event.kind in _URGENT:
+            self.say(f"  {duration(event.at):>6}  {sentence(event)}")
+
+    # --- drawing
+
+    def _draw(self) -> None:
+        self._live.notice = STOPPING if self._stop.is_asked else ""
+        size = _size(self._stream)
+        lines = self._live.lines(size.columns, size.lines)
+        first = f"{_BOLD}{lines[0]}{_PLAIN}"
+        text = "\n".join([first, *lines[1:]])
+        # one write, so that nobody sees half a picture
+        self._stream.write(f"{self._up()}{_HIDE}{_BELOW}{text}\n")
+        self._stream.flush()
+        self._drawn = len(lines)
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            self._stream.write(f"{self._up()}{_BELOW}")
+            self._drawn = 0
+
+    def _up(self) -> str:
+        return f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.is_redrawn:
+            self._stream.write(_SHOW)
+            self._stream.flush()
+
+
+def restore(stream: TextIO | None = None) -> None:
+    """Give the terminal its cursor back, also from within a signal handler."""
+    descriptor = (stream or sys.stderr).fileno()
+    if os.isatty(descriptor):
+        os.write(descriptor, f"{_SHOW}\n".encode())
+
+
+def _size(stream: TextIO) -> os.terminal_size:
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return os.terminal_size((100, 40))
+    return os.terminal_size((size.columns or 100, size.lines or 40))

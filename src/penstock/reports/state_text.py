@@ -1,0 +1,86 @@
+"""What there is to see of a state: how much, what by a key, damage."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.core.numbers import pretty
+from penstock.engines.spark.state_reader import Memory
+from penstock.reports.tables import Table, as_text
+from penstock.state.check import Damage
+from penstock.state.version import files
+
+
+def list_text(found: Sequence[Memory]) -> str:
+    """One line an operator."""
+    head = ("operator", "key", "rows", "MB", "slices", "files", "watermark", "batch")
+    rows = [
+        (
+            memory.operator,
+            ", ".join(memory.key.names),
+            f"{memory.rows:,}",
+            pretty(memory.bytes / 1e6),
+            f"{len(memory.version.runs)} of {memory.version.slices}",
+            str(len(files(memory.version))),
+            _time(memory.version.watermark),
+            str(memory.batch),
+        )
+        for memory in found
+    ]
+    return as_text(Table(columns=head, rows=tuple(rows), words=2))
+
+
+def to_json(memory: Memory) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        "operator": memory.operator,
+        "key": memory.key.names,
+        "values": memory.values.names,
+        "rows": memory.rows,
+        "bytes": memory.bytes,
+        "slices": memory.version.slices,
+        "files": len(files(memory.version)),
+        "watermark_us": memory.version.watermark,
+        "batch": memory.batch,
+    }
+
+
+def rows_text(rows: Sequence[Mapping[str, Any]], memory: Memory) -> str:
+    """Rows as a table."""
+    if not rows:
+        return f"{memory.operator} knows nothing by that key, as of batch {memory.batch}"
+    head = tuple(rows[0])
+    cells = tuple(tuple(str(row[name]) for name in head) for row in rows)
+    return as_text(Table(columns=head, rows=cells, words=len(memory.key)))
+
+
+def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
+    """What is damaged, or that nothing is."""
+    lines = [
+        f"{operator}: {each.file} {each.problem}{_slices_text(each.slices)}"
+        for operator, damages in found.items()
+        for each in damages
+    ]
+    return "\n".join(lines) or f"whole: {', '.join(found)}"
+
+
+def damage_json(found: Mapping[str, Sequence[Damage]]) -> list[dict[str, Any]]:
+    """The same for machines."""
+    return [
+        {
+            "operator": operator,
+            "file": each.file,
+            "problem": each.problem,
+            "slices": list(each.slices),
+        }
+        for operator, damages in found.items()
+        for each in damages
+    ]
+
+
+def _slices_text(slices: Sequence[int]) -> str:
+    return f" (slices {', '.join(map(str, slices))})" if slices else ""
+
+
+def _time(micros: int | None) -> str:
+    return "-" if micros is None else datetime.fromtimestamp(micros / 1e6, UTC).isoformat(" ")

@@ -1,0 +1,84 @@
+"""A run over time as small charts: what was offered, who carried it, how long it took."""
+
+from penstock.control.loop import Tick
+from penstock.core.histogram import Histogram
+from penstock.reports.text_charts import Series, chart, chart_width, minutes, resample, short
+
+_ROWS = 4
+_LABEL = 10
+_UP, _DOWN, _BOTH = "▲", "▼", "◆"
+
+
+class Timeline:
+    """Takes the ticks of a run and draws them."""
+
+    def __init__(self) -> None:
+        self._offered: list[float | None] = []
+        self._replicas: list[float | None] = []
+        self._latency: list[float | None] = []
+        self._executors: list[float | None] = []
+        #: At each tick the replicas that its decision added, and those it gave back.
+        self._changes: list[tuple[int, int]] = []
+        self._before_s, self._before_records = 0.0, 0
+
+    def add(self, tick: Tick) -> None:
+        """Take one tick."""
+        status = tick.status
+        records = status.offered_records - self._before_records
+        self._offered.append(records / (tick.at - self._before_s))
+        self._before_s, self._before_records = tick.at, status.offered_records
+        self._replicas.append(sum(status.running.values()))
+        together = Histogram()
+        for histogram in status.latency.values():
+            together.merge(histogram)
+        self._latency.append(together.mean if together.count else None)
+        self._changes.append(_change(tick))
+        self._executors.append(status.executors)
+
+    def draw(self) -> list[str]:
+        """Return the charts, one below the other over the same time."""
+        width = chart_width(_LABEL + 2)
+        return [
+            *_panel("offered", "records/s", resample(self._offered, width)),
+            "",
+            *_panel("replicas", "", resample(self._replicas, width, max)),
+            "",
+            *self._second_level(width),
+            f"{'changes':>{_LABEL}} │{self._marks(width)}".rstrip(),
+            "",
+            *_panel("latency", "s", resample(self._latency, width)),
+            f"{'':{_LABEL}} └{self._axis(width)}",
+        ]
+
+    def _second_level(self, width: int) -> list[str]:
+        """Executors, where there are any."""
+        if not any(self._executors):
+            return []
+        return [*_panel("executors", "", resample(self._executors, width, max)), ""]
+
+    def _marks(self, width: int) -> str:
+        marks = [" "] * width
+        for i, (more, fewer) in enumerate(self._changes):
+            if more or fewer:
+                place = i * width // len(self._changes)
+                mark = _BOTH if more and fewer else _UP if more else _DOWN
+                marks[place] = mark if marks[place] in (" ", mark) else _BOTH
+        return "".join(marks)
+
+    def _axis(self, width: int) -> str:
+        return f" {minutes(self._before_s)}".rjust(width, "─")
+
+
+def _change(tick: Tick) -> tuple[int, int]:
+    if not tick.applied or tick.decision is None:
+        return 0, 0
+    steps = [target.wanted - target.current for target in tick.decision.targets.values()]
+    return sum(s for s in steps if s > 0), -sum(s for s in steps if s < 0)
+
+
+def _panel(name: str, unit: str, values: Series) -> list[str]:
+    """One chart with its name, its highest value and its unit beside it."""
+    top = short(max((value for value in values if value is not None), default=None))
+    labels = [name, top, unit, *[""] * _ROWS][:_ROWS]
+    lines = zip(labels, chart(values, _ROWS), strict=True)
+    return [f"{label:>{_LABEL}} │{line}".rstrip() for label, line in lines]

@@ -1,0 +1,83 @@
+"""Rows of a topic on a terminal, or as one JSON object a line."""
+
+import base64
+import json
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.topics.embedded.topic import Topic
+
+_WIDEST = 40
+_SHOWN_BYTES = 12
+
+
+class RowPrinter:
+    """Prints rows as they come; columns stay where they were and only grow."""
+
+    def __init__(self, schema: pa.Schema, as_json: bool) -> None:
+        self._as_json = as_json
+        self._columns = ("row", *schema.names)
+        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        self._right = (True, *(any(is_a(kind) for is_a in numbers) for kind in schema.types))
+        self._wide = [0] * len(self._columns)
+        self._begun = as_json
+
+    def show(self, topic: Topic, start: int, end: int) -> None:
+        """Print rows [start, end) of a topic."""
+        for batch in topic.read(start, end):
+            rows = batch.to_pylist()
+            if self._as_json:
+                for offset, row in enumerate(rows, start):
+                    print(json.dumps({"offset": offset, **row}, default=plain))
+            else:
+                numbered = enumerate(rows, start)
+                self._print([[str(n), *map(cell, row.values())] for n, row in numbered])
+            start += len(rows)
+            print(end="", flush=True)
+
+    def _print(self, lines: list[list[str]]) -> None:
+        if not self._begun:
+            self._begun = True
+            lines = [list(self._columns), *lines]
+        lengths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        self._wide = [max(pair) for pair in zip(self._wide, lengths, strict=True)]
+        for line in lines:
+            aligned = zip(line, self._wide, self._right, strict=True)
+            shown = (
+                text.rjust(wide) if right else text.ljust(wide) for text, wide, right in aligned
+            )
+            print("  ".join(shown).rstrip())
+
+
+def cell(value: Any) -> str:
+    """Write a value in few characters on one line.
+
+    >>> cell(None), cell(b"abc"), cell({"a": 1}), cell("two\\nlines"), cell(1 / 3)
+    ('-', '3 bytes: 616263', '{"a": 1}', 'two lines', '0.333333')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bytes):
+        dots = "..." if len(value) > _SHOWN_BYTES else ""
+        return f"{len(value)} bytes: {value[:_SHOWN_BYTES].hex()}{dots}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")
+    text = value if isinstance(value, str) else json.dumps(value, default=plain)
+    text = " ".join(text.split())
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+
+
+def plain(value: Any) -> str:
+    """Write for JSON what it does not know: bytes in base 64, times, exact decimals."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(f"no JSON for {value!r}")

@@ -1,0 +1,159 @@
+"""Twins and their runs for people and machines: one run, or a document over many."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.numbers import pretty, table_number
+from penstock.engines.simulator.profile import Profile
+from penstock.reports.tables import Table, as_markdown
+from penstock.twin.errors import BOUNDS, Cell, Compared
+
+#: What each bound is called where columns are narrow.
+_SHORT = ("replicas", "latency", "rescales")
+
+
+def as_table(cell: Cell) -> Table:
+    """One run: every figure with its bound, then the replicas of single operators."""
+    rows = [_row(one) for one in cell.figures]
+    rows += [_operator_row(name, real, twins) for name, (real, twins) in cell.operators.items()]
+    verdict = "inside all bounds" if cell.is_inside else "not inside all bounds"
+    fitted = ("the profile was fitted to this very run: no prediction",) if cell.is_fitted else ()
+    return Table(
+        title=f"{cell.title} ({cell.name})",
+        columns=("figure", "Spark", "twin", "range", "error", "bound", "inside"),
+        rows=tuple(rows),
+        notes=("", f"{verdict}; twin: mean over {len(cell.figures[0].twins)} seeds", *fitted),
+    )
+
+
+def _row(one: Compared) -> tuple[str, ...]:
+    return (
+        one.bound.name,
+        table_number(one.real),
+        table_number(one.mean),
+        _range(one.twins),
+        _error(one),
+        f"{one.bound.most:.0%}" if one.bound.is_share else pretty(one.bound.most),
+        "yes" if one.is_inside else "no",
+    )
+
+
+def _operator_row(name: str, real: float, twins: Sequence[float]) -> tuple[str, ...]:
+    mean = sum(twins) / len(twins)
+    error = f"{mean / real - 1:+.0%}" if real else "-"
+    numbers = table_number(real), table_number(mean), _range(twins)
+    return f"  replicas of {name}", *numbers, error, "", ""
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{table_number(min(values))} to {table_number(max(values))}" if values else "-"
+
+
+def _error(one: Compared) -> str:
+    if one.error is None:
+        return "-"
+    return f"{one.error:+.0%}" if one.bound.is_share else f"{one.error:+.1f}"
+
+
+def as_document(cells: Sequence[Cell], profile: Profile, command: str) -> str:
+    """A document with every run, also those that are off; one that was fitted is not counted."""
+    predicted = [cell for cell in cells if not cell.is_fitted]
+    inside = sum(cell.is_inside for cell in predicted)
+    columns = ["query", "workload", "policy"]
+    for short in _SHORT:
+        columns += [f"{short}, Spark", "twin", "error"]
+    table = Table(
+        columns=(*columns, "inside"), words=3, rows=tuple(_document_row(cell) for cell in cells)
+    )
+    parts = [
+        "# The twin",
+        "",
+        "What the simulator predicts of runs on Spark. Each run was simulated with its own load, "
+        "policy, parameters and guards; the numbers of the engine and of the operators come from "
+        f"the profile `{profile.name}`{_fitted_to(profile)}. Made by `{command}`.",
+        "",
+        f"{inside} of {len(predicted)} runs are inside all bounds: mean replicas within "
+        f"{BOUNDS[0].most:.0%}, mean latency within {BOUNDS[1].most:.0%}, rescales within "
+        f"{BOUNDS[2].most:g}.",
+        "",
+        as_markdown(table),
+        "",
+        *_by_figure(predicted),
+        "",
+        "What was emulated: " + "; ".join(_emulated(cells)) + ".",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _fitted_to(profile: Profile) -> str:
+    if not profile.runs:
+        return ""
+    return f", which was fitted to {', '.join(profile.runs)}"
+
+
+def _document_row(cell: Cell) -> tuple[str, ...]:
+    row = [cell.query, cell.workload, cell.policy]
+    for one in cell.figures:
+        bad = "" if one.is_inside else " !"
+        row += [table_number(one.real), table_number(one.mean), _error(one) + bad]
+    return (*row, "fitted" if cell.is_fitted else "yes" if cell.is_inside else "no")
+
+
+def _by_figure(cells: Sequence[Cell]) -> list[str]:
+    lines = []
+    for i, bound in enumerate(BOUNDS):
+        inside = sum(cell.figures[i].is_inside for cell in cells)
+        found = (cell.figures[i].error for cell in cells)
+        errors = sorted(abs(error) for error in found if error is not None)
+        middle = errors[len(errors) // 2] if errors else 0.0
+        text = f"{middle:.0%}" if bound.is_share else f"{middle:.1f}"
+        lines.append(f"- {bound.name}: {inside} of {len(cells)} inside, {text} off in the median")
+    return lines
+
+
+def _emulated(cells: Sequence[Cell]) -> list[str]:
+    """What runs had in common, and which runs these are."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        waits = cell.numbers.get("service_s")
+        parts = [f"times of the workload divided by {pretty(cell.speed_up)}"]
+        parts.append(f"rates times {cell.rate_scale:g}")
+        if waits and float(waits):
+            parts.append(f"a row waits {float(waits):g} s at the query's own operator")
+        found.setdefault(", ".join(parts), []).append(cell)
+    return [
+        f"{', '.join(dict.fromkeys(c.query for c in some))} under "
+        f"{', '.join(dict.fromkeys(c.workload for c in some))}: {text}"
+        for text, some in found.items()
+    ]
+
+
+def as_json(cells: Sequence[Cell], profile: str) -> dict[str, Any]:
+    """Everything for machines."""
+    return {
+        "profile": profile,
+        "inside": sum(cell.is_inside for cell in cells if not cell.is_fitted),
+        "runs": [
+            {
+                "run": cell.name,
+                "query": cell.query,
+                "workload": cell.workload,
+                "policy": cell.policy,
+                "inside": cell.is_inside,
+                "fitted": cell.is_fitted,
+                "figures": [
+                    {
+                        "figure": one.bound.name,
+                        "real": one.real,
+                        "twin": one.mean,
+                        "twins": list(one.twins),
+                        "error": one.error,
+                        "bound": one.bound.most,
+                        "inside": one.is_inside,
+                    }
+                    for one in cell.figures
+                ],
+            }
+            for cell in cells
+        ],
+    }

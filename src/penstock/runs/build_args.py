@@ -1,0 +1,88 @@
+"""A pipeline with numbers of one's own: `--set service_s=0.2` becomes an argument of `build`."""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from penstock.errors import InputError, nearest
+from penstock.runs.pipeline_lookup import load_pipeline
+from penstock.nexmark.queries import QUERIES, first_variant
+from penstock.nexmark.queries.declaration import declare
+from penstock.pipelines.pipeline import Pipeline
+from penstock.workloads.workload import Workload
+
+SET = "--set"
+#: Modules that pipelines are loaded from.
+_ROOMS = ("penstock.demos.", "penstock_pipeline_")
+
+
+class Built(NamedTuple):
+    """A pipeline, and all numbers that it was built with."""
+
+    pipeline: Pipeline
+    numbers: Mapping[str, Any]
+    #: Declares it anew for events that happen as a workload lets them come, where they have times.
+    following: Callable[[Workload], Pipeline] | None = None
+
+
+def build_pipeline(name: str, given: Mapping[str, Any]) -> Built:
+    """Return a ready pipeline, a query, or what is in a file; numbers go to its `build`."""
+    if name in QUERIES:
+        return _query(name, given)
+    pipeline = load_pipeline(name)
+    module = _module_of(pipeline)
+    build = getattr(module, "build", None)
+    if not callable(build):
+        if given:
+            hint = "write def build(service_s: float = 0.2) -> Pipeline, and PIPELINE = build()"
+            raise InputError(SET, f"{name} has no function build to give numbers to", hint)
+        return Built(pipeline, {})
+    known = inspect.signature(build).parameters
+    read = {key: _read(key, text, known) for key, text in given.items()}
+    numbers = {key: each.default for key, each in known.items()} | read
+    if not read:
+        return Built(pipeline, numbers)
+    built = build(**read)
+    if not isinstance(built, Pipeline):
+        raise InputError(SET, f"build of {name} returned {type(built).__name__}, not a Pipeline")
+    if not module.__name__.startswith("penstock."):
+        # whatever sends the file's functions to other processes looks for the pipeline in it
+        vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
+    return Built(built, numbers)
+
+
+def _query(name: str, given: Mapping[str, Any]) -> Built:
+    known = dict(inspect.signature(declare).parameters)
+    del known["query"], known["load"]
+    read = {key: _read(key, text, known) for key, text in given.items()}
+    chosen = {"variant": first_variant(name), **read}
+    numbers = {key: each.default for key, each in known.items()} | chosen
+
+    def following(load: Workload | None) -> Pipeline:
+        try:
+            return declare(name, load, **read)
+        except InputError as wrong:
+            raise InputError(f"{SET} {wrong.field}", wrong.problem, wrong.hint) from None
+
+    return Built(following(None), numbers, following)
+
+
+def _module_of(pipeline: Pipeline) -> ModuleType:
+    loaded = [module for name, module in sys.modules.items() if name.startswith(_ROOMS)]
+    return next(m for m in loaded if any(value is pipeline for value in vars(m).values()))
+
+
+def _read(name: str, value: Any, known: Mapping[str, inspect.Parameter]) -> Any:
+    """Read a number as the function's default has it: a whole one, or any."""
+    if name not in known:
+        raise InputError(f"{SET} {name}", "unknown number", nearest(name, known))
+    kind = type(known[name].default)
+    if kind not in (int, float):
+        return value
+    try:
+        return kind(value)
+    except ValueError:
+        words = "a whole number" if kind is int else "a number"
+        raise InputError(f"{SET} {name}", f"must be {words}, got {value!r}") from None

@@ -1,0 +1,155 @@
+"""Who looks on while a run takes its time, and when it ends."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from penstock.control.loop import Tick
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.snapshot import Snapshot
+from penstock.engines.port import Capabilities, Engine, Event, Plan, Status
+from penstock.errors import NotReadyError
+
+#: Seconds between two looks.
+LOOK_S = 0.5
+#: For so long nothing must wait anywhere before it is believed: rows may be between two topics.
+QUIET_S = 1.5
+#: What is not worked off so many seconds after the last record stays in its topics.
+DRAIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What is seen between two ticks."""
+
+    #: Second of the workload, and how many it has; infinite if it never ends.
+    second: float
+    duration_s: float
+    snapshot: Snapshot | None = None
+    #: Records/s that come into the pipeline.
+    offered_rate: float | None = None
+    #: Rows that wait for each operator, known from the topics before anything is measured.
+    queues: Mapping[str, int] = field(default_factory=FrozenDict)
+    #: The workload is over, and what waits is worked off.
+    is_draining: bool = False
+    #: Executors that are there, and those that were asked for; None where there are none.
+    executors: tuple[int, int] | None = None
+
+
+class Watch(Protocol):
+    """Is told how a run goes."""
+
+    def say(self, text: str) -> None:
+        """Something happened that people should know."""
+
+    def look(self, sight: Sight) -> None:
+        """It goes on."""
+
+    def tick(self, tick: Tick) -> None:
+        """A tick is over."""
+
+    def report(self, event: Event) -> None:
+        """Something happened to an operator that cannot wait for the next tick."""
+
+
+class Stop:
+    """Whether somebody asked to stop. Plain flags, so that a signal handler may set them."""
+
+    def __init__(self) -> None:
+        self.is_asked = False
+        #: Whether records are on their way, so that there is something to bring to an end.
+        self.is_gentle = False
+
+
+class Drained(Protocol):
+    """What an engine that really runs can be asked besides."""
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing waits for an operator that lives."""
+
+    @property
+    def failed(self) -> object:
+        """Truthy if an operator stopped."""
+
+
+class Fed(Protocol):
+    """What fills the topics."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """What ended it before its time."""
+
+
+class Ending:
+    """Says when a run is over: asked to, an operator given up, or everything worked off."""
+
+    def __init__(
+        self,
+        engine: Drained,
+        feeding: Fed | None,
+        stop: Stop,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._feeding, self._stop, self._clock = engine, feeding, stop, clock
+        self._fed_at: float | None = None
+        self._quiet_since: float | None = None
+        #: Whether everything was offered and worked off.
+        self.is_drained = False
+
+    def __call__(self) -> bool:
+        """Whether it is over now."""
+        if self._stop.is_asked or self.is_drained or self._engine.failed:
+            return True
+        if self._feeding is None or not self._feeding.is_done:
+            return False
+        if self._feeding.error is not None:
+            return True
+        now = self._clock()
+        self._fed_at = self._fed_at or now
+        if not self._engine.is_drained:
+            self._quiet_since = None
+            return now - self._fed_at > DRAIN_S
+        self._quiet_since = self._quiet_since or now
+        is_quiet = now - self._quiet_since >= QUIET_S
+        self.is_drained = is_quiet
+        return is_quiet
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the workload is over."""
+        return self._fed_at is not None
+
+
+class Watched:
+    """An engine that can be looked at while it waits, and that stops to wait when it is over."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        over: Callable[[], bool],
+        look: Callable[[Snapshot | None], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._over, self._look, self._clock = engine, over, look, clock
+        self.capabilities: Capabilities = engine.capabilities
+        self.observe, self.apply, self.status = engine.observe, engine.apply, engine.status
+
+    observe: Callable[[], Snapshot]
+    apply: Callable[[Plan], None]
+    status: Callable[[], Status]
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, looking on."""
+        until = self._clock() + seconds
+        while (left := until - self._clock()) > 0 and not self._over():
+            self._engine.advance(min(LOOK_S, left))
+            try:
+                self._look(self._engine.observe())
+            except NotReadyError:
+                self._look(None)

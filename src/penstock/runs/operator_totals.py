@@ -1,0 +1,72 @@
+"""What each operator took and gave over a whole run, and what nobody accounts for."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.engines.spark.run_layout import Places
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, WRITTEN
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorAccount:
+    """Rows of one operator since the run began."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    #: Rows that its function left out, and rows that it added.
+    filtered: int = 0
+    expanded: int = 0
+    late: int = 0
+    put_aside: int = 0
+    dropped: int = 0
+    #: Rows of its topics that it has not taken yet.
+    waiting: int = 0
+    #: Rows that no batch took, or that are in a record and not in the topic; and those that
+    #: were taken or published more than once.
+    lost: int = 0
+    doubled: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """Write as a plain dictionary."""
+        return asdict(self)
+
+
+def read_accounts(pipeline: Pipeline, places: Places) -> dict[str, OperatorAccount]:
+    """Return the account of each operator that reads topics and keeps records."""
+    found = {}
+    for name, operator in pipeline.operators.items():
+        directory = places.batches(name)
+        record = BatchLog(directory).last() if directory.is_dir() and operator.reads else None
+        if record is not None:
+            found[name] = _account(places, operator, record)
+    return found
+
+
+def _account(places: Places, operator: Operator, record: BatchRecord) -> OperatorAccount:
+    totals: Mapping[str, Any] = record.totals
+    names = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
+    ends = {topic: Topic.open(places.topic(topic)).end for topic in record.end}
+    waiting = sum(max(0, end - record.end[topic]) for topic, end in ends.items())
+    missing = _not_published(places, operator, totals)
+    if not waiting:
+        missing -= totals.get(AHEAD, 0)
+    return OperatorAccount(
+        **{name: totals.get(name, 0) for name in names},
+        waiting=waiting,
+        lost=totals.get("skipped", 0) + max(0, missing),
+        doubled=totals.get("repeated", 0) + max(0, -missing),
+    )
+
+
+def _not_published(places: Places, operator: Operator, totals: Mapping[str, Any]) -> int:
+    """Rows of the operator's records that its topic lacks; below 0: that it has too many."""
+    if operator.writes is None or totals.get(SINCE) != 0:
+        return 0
+    written: int = totals.get(f"{WRITTEN}{operator.writes}", 0)
+    return written - Topic.open(places.topic(operator.writes)).end

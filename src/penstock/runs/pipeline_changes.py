@@ -1,0 +1,165 @@
+"""The pipeline of a run that is started again: what changed, what it means, what is carried out."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.core.numbers import pretty
+from penstock.engines.spark.recovery.migration import (
+    INTENT,
+    Migration,
+    finish_migration,
+    migrate,
+    removal_folder,
+)
+from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.errors import InputError, nearest
+from penstock.pipelines.changes import Change, find_changes
+from penstock.pipelines.description import describe
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.renames import find_renames
+from penstock.topics.embedded.readers import positions
+from penstock.topics.embedded.topic import Topic, check_topic
+
+DESCRIPTION = "pipeline.json"
+#: In the description of a run: earlier names of its operators, by present name.
+EARLIER = "earlier_names"
+_DAMAGED = "remove it to go on without comparing the pipeline with what it was"
+
+
+def check_description(
+    pipeline: Pipeline, directory: Path, allow_removal: Collection[str] = ()
+) -> list[str]:
+    """Keep what the pipeline looks like, or carry out what changed since the last start.
+
+    Returns what changed; `InputError` lists what does not fit the run. To be called by whoever
+    holds the lock of the run.
+    """
+    path, new = directory / DESCRIPTION, describe(pipeline)
+    places = Places(directory.resolve())
+    finish_migration(places, path)
+    old = read_json(path, _DAMAGED)
+    if old is None:
+        write_json(path, new)
+        return []
+    found = compare_with_run(pipeline, directory)
+    _refuse(found, directory, allow_removal)
+    removed = [change.removed for change in found if change.removed]
+    renames = find_renames(old, new)
+    after = {**new, EARLIER: _earlier_names(old, renames.operators, new)}
+    if renames or removed:
+        folders = {name: removal_folder(directory, name) for name in removed}
+        migration = Migration(renames=renames, removed=folders, description=after)
+        migrate(places, migration, path)
+    else:
+        write_json(path, after if after[EARLIER] else new)
+    return [f"changed since the run began: {change.what}" for change in found]
+
+
+def compare_with_run(pipeline: Pipeline, directory: Path) -> list[Change]:
+    """List what a start of the pipeline in this run directory would change. Touches nothing."""
+    # a migration that was cut short is finished first
+    pending = read_json(directory / INTENT)
+    old = pending["description"] if pending else read_json(directory / DESCRIPTION, _DAMAGED)
+    if old is None:
+        return []
+    new = describe(pipeline)
+    places = Places(directory.resolve())
+    found = [_with_loss(change, old, places) for change in find_changes(old, new)]
+    renames = find_renames(old, new)
+    before = {now: was for was, now in renames.topics.items()}
+    if all(change.verdict != "refused" for change in found):
+        found += _topics_on_disk(pipeline, places, before)
+        found += _names_on_disk(places, renames.topics)
+    return sorted(found, key=lambda change: change.is_compatible)
+
+
+def earlier_names(directory: Path) -> dict[str, str]:
+    """Return the present names of a run's operators by their earlier ones."""
+    description = read_json(directory / DESCRIPTION, _DAMAGED) or {}
+    return {old: name for name, names in description.get(EARLIER, {}).items() for old in names}
+
+
+def _refuse(found: Sequence[Change], directory: Path, allow_removal: Collection[str]) -> None:
+    removed = [change.removed for change in found if change.removed]
+    for name in allow_removal:
+        if name not in removed:
+            problem = f"operator {name!r} was not removed from the pipeline"
+            raise InputError("--allow-removal", problem, nearest(name, removed))
+    wrong = [
+        change
+        for change in found
+        if not change.is_compatible and not (change.removed and change.removed in allow_removal)
+    ]
+    if wrong:
+        listed = "\n".join(f"  {change.what}\n    {change.hint}" for change in wrong)
+        problem = f"the run in this directory cannot go on with it:\n{listed}"
+        hint = "mend that, go on with the pipeline as it was, or begin another run with --out DIR"
+        raise InputError("pipeline", problem, hint, str(directory))
+
+
+def _earlier_names(
+    old: Mapping[str, Any], renamed: Mapping[str, str], new: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    known = {**old.get(EARLIER, {})}
+    for before, now in renamed.items():
+        known[now] = [before, *known.pop(before, [])]
+    return {name: names for name, names in known.items() if name in new["operators"]}
+
+
+def _with_loss(change: Change, old: Mapping[str, Any], places: Places) -> Change:
+    """Say what the removal of an operator would drop."""
+    if not change.removed:
+        return change
+    reads = old["operators"][change.removed]["reads"]
+    waiting = sum(_rows_waiting(places, topic, change.removed) for topic in reads)
+    parts = [f"{pretty(waiting)} rows wait for it"] if reads else []
+    parts += _state_of(places, change.removed)
+    about = f" ({', '.join(parts)})" if parts else ""
+    return replace(change, what=f"{change.what}{about}")
+
+
+def _rows_waiting(places: Places, topic: str, reader: str) -> int:
+    if not places.topic(topic).is_dir():
+        return 0
+    log = Topic.open(places.topic(topic))
+    return log.end - positions(log.directory).get(reader, log.first)
+
+
+def _state_of(places: Places, operator: str) -> list[str]:
+    if not places.batches(operator).is_dir():
+        return []
+    record = BatchLog(places.batches(operator)).last()
+    if record is not None and record.state is not None:
+        rows = sum(run.rows for runs in record.state.runs.values() for run in runs)
+        return [f"it remembers {pretty(rows)} rows of state"]
+    return ["it remembers state of Spark"] if places.native(operator).is_file() else []
+
+
+def _topics_on_disk(pipeline: Pipeline, places: Places, before: Mapping[str, str]) -> list[Change]:
+    """What the topics themselves say; a description does not know the columns of all of them."""
+    found = []
+    for name, topic in pipeline.topics.items():
+        directory = places.topic(before.get(name, name))
+        if topic.schema is None or not directory.is_dir():
+            continue
+        try:
+            check_topic(directory, topic.schema, topic.partition)
+        except InputError as wrong:
+            what = f"topic {name!r}: {wrong.field}: {wrong.problem}"
+            found.append(Change(what=what, verdict="refused", hint=wrong.hint))
+    return found
+
+
+def _names_on_disk(places: Places, topics: Mapping[str, str]) -> list[Change]:
+    return [
+        Change(
+            what=f"topic {old!r} cannot become {new!r}: the run has rows of a topic {new!r}",
+            verdict="refused",
+            hint=f"choose another name, or move {places.topic(new)} away",
+        )
+        for old, new in topics.items()
+        if places.topic(new).exists()
+    ]

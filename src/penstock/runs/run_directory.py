@@ -1,0 +1,211 @@
+"""A run is a directory: what was asked, the journal, the result. Whatever shows a run reads it.
+
+run.toml        what was asked, and the versions that carried it out; written first
+journal.jsonl   one line a tick (`control/journal.py`)
+result.json     the figures; written last, so a run without it did not finish
+lock            held by whoever runs it, if it can be resumed
+"""
+
+import json
+import platform
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import __version__
+from penstock.runs.journal import Journal, JournalWriter, read_journal
+from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
+from penstock.runs.snapshot_lines import parse_json
+from penstock.errors import InputError
+from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
+
+VERSION = 1
+ASKED, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
+_NAME_LENGTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run that was read."""
+
+    directory: Path
+    #: What was asked, as its spec was written, and the versions of "penstock" and "python".
+    spec: Mapping[str, Any]
+    versions: Mapping[str, str]
+    journal: Journal
+    #: None if the run has not finished.
+    result: Mapping[str, Any] | None
+
+
+def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
+    """Return `root/<parts>-<now>`, with a number behind it if that is taken.
+
+    >>> default_place(("./q1.toml", "cosine * 2", "ds2"), "20260131-120000", Path("runs")).name
+    'q1-cosine-2-ds2-20260131-120000'
+    """
+    plain = (part.rpartition("/")[2].removesuffix(".toml").removesuffix(".py") for part in parts)
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(plain)).strip("-.")[:_NAME_LENGTH]
+    first = place = root / f"{name}-{now}"
+    number = 1
+    while place.exists():
+        number += 1
+        place = first.with_name(f"{first.name}-{number}")
+    return place
+
+
+def begin_run(
+    directory: Path,
+    spec: Mapping[str, Any],
+    header: Mapping[str, Any],
+    limits: Limits = DEFAULT_LIMITS,
+) -> JournalWriter:
+    """Make the directory, write what was asked, and open the journal."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        taken = {file.name for file in directory.iterdir()} - {LOCK, f"{ASKED}.tmp"}
+    except (OSError, ValueError) as error:
+        problem = f"cannot be a run directory: {explain_os_error(error)}"
+        raise InputError("out", problem, where=str(directory)) from None
+    if taken:
+        hint = "choose another with --out DIR, or remove it first"
+        raise InputError("out", "this directory is not empty", hint, str(directory))
+    _write(directory / ASKED, _asked(spec))
+    return JournalWriter(directory / JOURNAL, header, limits=limits)
+
+
+def open_run(
+    directory: Path,
+    spec: Mapping[str, Any],
+    header: Mapping[str, Any],
+    *,
+    resume: bool = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> JournalWriter:
+    """Begin a run, or go on with the one that the directory holds if it was asked for the same.
+
+    Whatever was killed when, this finds a state to go on with. Of the journal the header stays
+    that of the beginning; `read_ticks` gives what there is of it.
+    """
+    if not resume or not (directory / ASKED).is_file():
+        return begin_run(directory, spec, header, limits)
+    held = _read_asked(directory / ASKED)["spec"]
+    difference = _first_difference(held, tomllib.loads(_asked(spec))["spec"])
+    if difference is not None:
+        field, before, now = difference
+        hint = f"ask for the same as its {ASKED}, or choose another directory with --out DIR"
+        problem = f"the run in this directory has {before}, now {now} is asked for"
+        raise InputError(field, problem, hint, str(directory))
+    journal = JournalWriter.resume(directory / JOURNAL, header, limits)
+    (directory / RESULT).unlink(missing_ok=True)  # it has not finished after all
+    return journal
+
+
+def finish_run(directory: Path, result: Mapping[str, Any]) -> None:
+    """Write the result; whoever sees the file sees all of it."""
+    _write(directory / RESULT, json.dumps(result, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    written = path.with_name(f"{path.name}.tmp")
+    written.write_text(text, encoding="utf-8")
+    written.replace(path)
+
+
+def _asked(spec: Mapping[str, Any]) -> str:
+    asked = {
+        "version": VERSION,
+        "penstock": __version__,
+        "python": platform.python_version(),
+        "spec": spec,
+    }
+    return "\n".join(_toml(asked)).lstrip() + "\n"
+
+
+def _first_difference(
+    held: Mapping[str, Any], asked: Mapping[str, Any], under: str = ""
+) -> tuple[str, str, str] | None:
+    """Where two specs part: the field, and what stands there in each.
+
+    >>> _first_difference({"policy": "ds2", "guards": {"budget": 8}}, {"policy": "ds2"})
+    ('guards.budget', '8', 'nothing')
+    """
+    for key in {**held, **asked}:
+        before, now = held.get(key, {}), asked.get(key, {})
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            inner = _first_difference(before, now, f"{under}{key}.")
+            if inner is not None:
+                return inner
+        elif before != now:
+            return f"{under}{key}", _shown(before), _shown(now)
+    return None
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value == {} else repr(value)
+
+
+def read_run(directory: Path) -> Run:
+    """Read a run directory; `InputError` names what is missing or broken."""
+    if not is_file(directory / ASKED):
+        is_there = is_directory(directory)
+        problem = "is not a run directory" if is_there else "there is no such directory"
+        hint = f"a run is a directory with {ASKED} and {JOURNAL}, as penstock simulate makes it"
+        raise InputError("", problem, hint, str(directory))
+    asked = _read_asked(directory / ASKED)
+    versions = {key: str(asked.get(key, "")) for key in ("penstock", "python")}
+    return Run(
+        directory=directory,
+        spec=asked["spec"],
+        versions=versions,
+        journal=read_journal(directory / JOURNAL),
+        result=_read_result(directory / RESULT),
+    )
+
+
+def _read_asked(path: Path) -> dict[str, Any]:
+    asked = read_toml(path)
+    if asked.get("version") != VERSION:
+        problem = f"cannot read version {asked.get('version')}, only {VERSION}"
+        raise InputError("version", problem, where=str(path))
+    if not isinstance(asked.get("spec"), Mapping):
+        raise InputError("spec", "missing", where=str(path))
+    return asked
+
+
+def _read_result(path: Path) -> Mapping[str, Any] | None:
+    if not is_file(path):
+        return None
+    try:
+        result = parse_json(read_text(path))
+    except InputError as error:
+        raise error.at(str(path)) from None
+    if not isinstance(result, Mapping):
+        raise InputError("", "is not a result: it must be an object", where=str(path))
+    return result
+
+
+def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[str]:
+    """Lines of TOML; tables stand behind the plain values, as TOML wants it."""
+    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
+    lines = ["", f"[{'.'.join(map(_key, path))}]"] if path and (plain or not table) else []
+    lines += [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            lines += _toml(value, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        # a string of JSON is one of TOML, but for this one character
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    return repr(value) if isinstance(value, float) else json.dumps(value)

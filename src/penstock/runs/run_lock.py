@@ -1,0 +1,123 @@
+"""A run directory in the hands of one process: its lock, its signals."""
+
+import logging
+import shutil
+import signal
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from penstock.runs.run_directory import ASKED, LOCK
+from penstock.engines.spark.run_layout import has_data
+from penstock.errors import InputError, LockedError, PenstockError
+from penstock.files.lock import Lock
+
+#: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
+#: may have been killed a moment ago, too.
+PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
+
+
+@contextmanager
+def held(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
+    """Hold the lock of a run; wait for it if only the remainder of a killed run has it."""
+    try:
+        _make_private(directory)
+    except OSError as error:
+        problem = f"cannot be a run directory: {error.strerror}"
+        raise InputError("out", problem, where=str(directory)) from None
+    lock = Lock(directory / LOCK)
+    _acquire(lock, say)
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _make_private(directory: Path) -> None:
+    """Make a directory for its owner alone; let nobody else write to one that is there.
+
+    Operators are kept in it as pickles: whoever can write there can run code in the next start.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(mode=0o700)
+    except FileExistsError:
+        if not directory.is_dir():
+            raise
+        with suppress(PermissionError):  # it belongs to somebody else, who knows what it is for
+            directory.chmod(stat.S_IMODE(directory.stat().st_mode) & ~0o022)
+
+
+def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
+    began, told = time.monotonic(), False
+    while True:
+        try:
+            lock.acquire()
+            return
+        except LockedError as error:
+            patience_s = SHORT_PATIENCE_S if error.holder.startswith("process") else PATIENCE_S
+            if time.monotonic() - began > patience_s:
+                raise
+            if not told:
+                say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
+                told = True
+            time.sleep(0.1)
+
+
+def forget_run(directory: Path) -> bool:
+    """Remove a run that has not begun; of a directory that is none, only the lock.
+
+    False if it stays because it holds data: whatever went wrong, that is never removed.
+    """
+    if has_data(directory):
+        return False
+    if (directory / ASKED).is_file():
+        shutil.rmtree(directory)
+    else:
+        (directory / LOCK).unlink(missing_ok=True)
+    return True
+
+
+@contextmanager
+def own_signals() -> Iterator[None]:
+    """Keep what Ctrl-C does: Spark puts something of its own there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def hush_logging() -> None:
+    """Let nobody print stack traces because of Ctrl-C, or because the JVM goes; we say that.
+
+    Who logs something while nobody has said where to gets a terminal, so we say nowhere.
+    """
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+
+
+def hush_server(session: SparkSession) -> None:
+    """The same for a thread of Spark that prints by itself."""
+    server = session.sparkContext._accumulatorServer
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
+@contextmanager
+def spark_may_go(directory: Path) -> Iterator[None]:
+    """Say that Spark has ended under us, instead of what its sockets say."""
+    try:
+        yield
+    except (Py4JError, ConnectionError) as error:
+        problem = f"Spark has ended ({type(error).__name__}); see {directory / 'spark.log'}"
+        hint = f"penstock run --resume {directory} goes on"
+        raise PenstockError(f"{problem}\nhint: {hint}") from error

@@ -1,0 +1,171 @@
+"""How a run is, live or dead: from its directory alone, so that anybody may ask at any time."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.runs.run_directory import ASKED, LOCK, RESULT
+from penstock.engines.spark.run_layout import Places, read_json
+from penstock.errors import InputError
+from penstock.runs.journal_tail import JournalTail, read_tail
+from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
+from penstock.files.lock import Holder, find_holder
+
+#: A loop that has written nothing for so many intervals, and seconds at least, is stuck.
+_MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
+#: An operator that leaves rows waiting for so long without a commit is stuck.
+MAX_STALL_S = 120.0
+#: Exit codes of `penstock status`.
+HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """A run at one moment."""
+
+    directory: Path
+    pipeline: str
+    #: starting, running, ending (its driver is gone), finished, stopped, cut, failed or killed.
+    state: str
+    pid: int | None
+    #: What makes it unhealthy, and what else a person should know.
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+    #: Seconds that it has run so far, and since its journal was written.
+    seconds: float | None
+    tick_age_s: float | None
+    resumes: int
+    dropped_rows: int
+    operators: tuple[OperatorStatus, ...]
+    #: As the last tick has them.
+    ingests: Mapping[str, Mapping[str, Any]]
+    #: Bytes on disk by folder of the run directory; files beside them are "other".
+    disk_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a process runs it."""
+        return self.state in ("starting", "running", "ending")
+
+    @property
+    def exit_code(self) -> int:
+        """0 healthy, 1 unhealthy or failed, 3 not running."""
+        if self.problems:
+            return UNHEALTHY
+        return HEALTHY if self.is_live else NOT_RUNNING
+
+
+def check_run_directory(run: Path) -> None:
+    """`InputError` if a directory holds no run, or none that may be read."""
+    try:
+        if (run / ASKED).is_file() and os.access(run / ASKED, os.R_OK):
+            return
+    except OSError as error:
+        raise InputError("RUN", f"cannot be read: {error.strerror}", where=str(run)) from None
+    hint = "a run is a directory that penstock run has made"
+    raise InputError("RUN", f"there is no {ASKED}", hint, str(run))
+
+
+def read_status(run: Path, now: float | None = None) -> RunStatus:
+    """Read how a run is; `InputError` if the directory holds none."""
+    check_run_directory(run)
+    now = time.time() if now is None else now
+    tail, holder, places = read_tail(run), find_holder(run / LOCK), Places(run)
+    declared, result = read_declared(run), _read_result(run)
+    operators = tuple(
+        read_operator(places, name, operator, tail, now)
+        for name, operator in declared["operators"].items()
+    )
+    state = _state(holder, tail, result)
+    ingests = tail.tick.get("ingests", {})
+    age_s = None if tail.written_at is None else now - tail.written_at
+    return RunStatus(
+        directory=run,
+        pipeline=declared.get("name", run.name),
+        state=state,
+        pid=holder.pid if holder else None,
+        problems=tuple(_problems(state, operators, tail, age_s, now)),
+        warnings=tuple(_warnings(operators, ingests)),
+        seconds=tail.tick.get("at"),
+        tick_age_s=age_s if tail.tick else None,
+        resumes=tail.resumes,
+        dropped_rows=tail.tick.get("records", {}).get("dropped", 0),
+        operators=operators,
+        ingests=ingests,
+        disk_bytes=disk_use(run),
+    )
+
+
+def _state(holder: Holder | None, tail: JournalTail, result: Mapping[str, Any] | None) -> str:
+    if holder is not None:
+        if not holder.is_alive:
+            return "ending"
+        return "running" if tail.tick else "starting"
+    return str(result.get("ended", "finished")) if result is not None else "killed"
+
+
+def _problems(
+    state: str,
+    operators: tuple[OperatorStatus, ...],
+    tail: JournalTail,
+    age_s: float | None,
+    now: float,
+) -> Iterator[str]:
+    for operator in operators:
+        if operator.error:
+            yield f"{operator.name} failed: {operator.error.strip().splitlines()[-1]}"
+        elif state == "running" and _is_stuck(operator, now):
+            waited = f"{operator.oldest_waiting_s:.0f} s"
+            yield f"{operator.name} has committed nothing while rows wait for {waited}"
+    if state == "failed" and not any(operator.error for operator in operators):
+        yield "the run has failed"
+    silence_s = max(_MIN_SILENCE_S, _MAX_INTERVALS * tail.interval_s)
+    if state == "running" and age_s is not None and age_s > silence_s:
+        yield f"the journal has had no tick for {age_s:.0f} s"
+
+
+def _is_stuck(operator: OperatorStatus, now: float) -> bool:
+    silent_s = now - (operator.last_commit_at or 0.0)
+    return min(operator.oldest_waiting_s or 0.0, silent_s) > MAX_STALL_S
+
+
+def _warnings(
+    operators: tuple[OperatorStatus, ...], ingests: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for name, ingest in ingests.items():
+        if ingest.get("is_behind"):
+            yield f"{name} falls behind: {ingest['backlog']:g} {ingest['unit']} wait"
+    for operator in operators:
+        if operator.restarts:
+            times = "once" if operator.restarts == 1 else f"{operator.restarts} times"
+            cause = (operator.last_restart.strip().splitlines() or ["a process of it died"])[0]
+            yield f"{operator.name} was restarted {times}, the last time because: {cause}"
+
+
+def disk_use(run: Path) -> dict[str, int]:
+    """Return the bytes that a run takes on disk, by folder."""
+    used = {"topics": 0, "checkpoints": 0, "state": 0, "other": 0}
+    for folder, _, names in os.walk(run):
+        part = Path(folder).relative_to(run).parts[:1]
+        place = part[0] if part and part[0] in used else "other"
+        used[place] += sum(_bytes(f"{folder}/{name}") for name in names)
+    return used
+
+
+def _bytes(path: str) -> int:
+    try:
+        return os.lstat(path).st_blocks * 512
+    except OSError:  # removed meanwhile
+        return 0
+
+
+def _read_result(run: Path) -> Mapping[str, Any] | None:
+    """Return the figures; a run whose result is damaged did not finish, as far as is known."""
+    try:
+        result: Mapping[str, Any] | None = read_json(run / RESULT)
+    except InputError:
+        return None
+    return result

@@ -1,0 +1,75 @@
+"""Asks a live run to stop gently, and waits until its directory is free."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock.runs.run_directory import LOCK
+from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.errors import PenstockError
+from penstock.runs.operator_status import read_declared
+from penstock.runs.run_status import check_run_directory
+from penstock.files.lock import Holder, find_holder
+
+#: Seconds between two looks, and between two messages that it still takes.
+_LOOK_S, _SAY_S = 0.1, 5.0
+
+
+def stop_run(run: Path, timeout_s: float, say: Callable[[str], None]) -> bool:
+    """Stop a run; False if it does not run. `PenstockError` if it is still there in the end."""
+    check_run_directory(run)
+    holder = find_holder(run / LOCK)
+    if holder is None:
+        return False
+    if holder.is_alive:
+        _ask(run, holder)
+        say(f"asked process {holder.pid} to stop; waiting for running batches to end")
+    else:
+        say(f"the driver of {run} is gone already; waiting for what it started to end")
+    _wait(run, timeout_s, say)
+    return True
+
+
+def _ask(run: Path, holder: Holder) -> None:
+    assert holder.pid is not None
+    try:
+        os.kill(holder.pid, signal.SIGTERM)
+    except ProcessLookupError:  # it ended in this moment
+        pass
+    except PermissionError:
+        problem = f"{run} is run by process {holder.pid} of another user"
+        raise PenstockError(f"{problem}\nhint: ask as that user, or as root") from None
+
+
+def _wait(run: Path, timeout_s: float, say: Callable[[str], None]) -> None:
+    began = said = time.monotonic()
+    while (holder := find_holder(run / LOCK)) is not None:
+        now = time.monotonic()
+        if now - began >= timeout_s:
+            problem = f"{run} is still held by process {holder.pid} after {timeout_s:g} s"
+            hint = "asked a second time it ends at once; nothing is lost, penstock run --resume"
+            raise PenstockError(f"{problem}\nhint: {hint} goes on")
+        if now - said >= _SAY_S:
+            said = now
+            say(f"still waiting after {now - began:.0f} s: {what_it_waits_for(run, holder)}")
+        time.sleep(_LOOK_S)
+
+
+def what_it_waits_for(run: Path, holder: Holder) -> str:
+    """Say what a run that was asked to stop still does."""
+    if not holder.is_alive:
+        return "Spark's JVM ends"
+    busy = [name for name in read_declared(run)["operators"] if _is_busy(Places(run), name)]
+    return f"a batch of {', '.join(busy)} runs" if busy else "queries and Spark are being stopped"
+
+
+def _is_busy(places: Places, name: str) -> bool:
+    """Whether a batch was planned after the last one that was committed."""
+    plan, directory = places.plan(name), places.batches(name)
+    if not plan.is_file():
+        return False
+    record = BatchLog(directory).last() if directory.is_dir() else None
+    return record is None or plan.stat().st_mtime > record.committed_at

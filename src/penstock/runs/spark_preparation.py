@@ -1,0 +1,285 @@
+"""A run on Spark made ready: everything about it that can be checked beforehand."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.control.decider import Decider
+from penstock.runs.journal_header import SPARK, make_header
+from penstock.runs.journal_parts import Limits
+from penstock.control.limits import ask_within
+from penstock.control.loop import Schedule
+from penstock.control.registry import find_policy
+from penstock.core.executors import Rules
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.guards import Guards
+from penstock.core.params import Params
+from penstock.core.policy import Policy
+from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.core.topology import Topology
+from penstock.engines.spark.cluster.masters import Master, parse_executors, parse_master
+from penstock.errors import InputError, nearest
+from penstock.runs.build_args import build_pipeline
+from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.time_scaling import check_speed_up, sped_up
+from penstock.pipelines.pipeline import Pipeline
+from penstock.workloads.registry import make_workload, natural_minutes
+from penstock.workloads.expression import parse
+from penstock.workloads.workload import Workload
+
+#: What producers follow if nobody says.
+WORKLOAD = "pulsar"
+#: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
+INTERVAL_S, LEAST_INTERVAL_S = 15.0, 1.0
+WINDOW_S, LEAST_WINDOW_S = 60.0, 5.0
+#: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
+#: once, less when the last change has shown what it does.
+COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
+#: Share of the objective that the mean response may take, and a queue when replicas are given
+#: up: the objective is there for single records, and most shall be within it.
+MEAN_SHARE = 0.5
+#: Time for which fewer executors must have been enough before some are returned; sped up, too,
+#: but one takes a few seconds to begin.
+RETURN_S, LEAST_RETURN_S = 15.0, 5.0
+#: How long failures that are not the user's are retried if nobody says, where rows are made for
+#: the run; elsewhere for ever.
+RETRY_S = 300.0
+#: Minutes that a run takes if nobody says how much of the workload there shall be.
+RUN_MINUTES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run made ready: everything loaded and checked, nothing begun."""
+
+    spec: SparkSpec
+    pipeline: Pipeline
+    #: What it was built with.
+    numbers: Mapping[str, Any]
+    topology: Topology
+    #: As it is offered to each topic that the pipeline produces; None if it produces none.
+    load: Workload | None
+    policy: Policy
+    params: Params
+    guards: Guards
+    initial: Mapping[str, int]
+    interval_s: float
+    window_s: float
+    #: Seconds that the run takes without its end, in which what waits is worked off.
+    duration_s: float
+    objective_s: float | None
+    #: Where it runs, and what executors keep to; None: one process with room for all replicas.
+    master: Master | None = None
+    executors: Rules | None = None
+    #: How long failures that are not the user's are retried.
+    retry_for_s: float = math.inf
+
+    @property
+    def workload(self) -> str:
+        """The workload that producers follow; empty in production mode, where there are none."""
+        return (self.spec.workload or WORKLOAD) if self.load is not None else ""
+
+    def decider(self) -> Decider:
+        """Return a decider that remembers nothing, and waits for no policy beyond its tick."""
+        return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
+
+    @property
+    def most_replicas(self) -> int:
+        """Replicas of all operators together at most; an ingest or egress keeps what it has."""
+        operators = self.pipeline.operators.values()
+        return sum(
+            op.options.max_replicas if op.scales else op.options.replicas for op in operators
+        )
+
+    def header(self) -> dict[str, Any]:
+        """What the journal says first: what was asked, and what every default came to."""
+        length_s = self.duration_s if math.isfinite(self.duration_s) else None
+        header = make_header(
+            self.spec.to_json(),
+            self.decider(),
+            Schedule(duration_s=self.duration_s, interval_s=self.interval_s),
+            engine_kind=SPARK,
+            objective_s=self.objective_s,
+        )
+        return header | {"duration_s": length_s}
+
+
+def prepare(spec: SparkSpec) -> Prepared:
+    """Load and check everything that a run needs; `InputError` names what is wrong."""
+    faster = check_speed_up(spec.speed_up)
+    pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
+    topology = pipeline.check_scaled()
+    master = parse_master(spec.master) if spec.master is not None else None
+    executors = _executors(spec, master, pipeline)
+    load = _load(spec, pipeline)
+    if load is not None and following is not None:
+        pipeline = following(load)
+    objective_s = spec.objective_s or pipeline.objective_s
+    _check_times(spec, objective_s)
+    policy = find_policy(spec.policy)
+    if policy.reads != "operators":
+        raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
+    given = {**_default_params(policy.name, pipeline, load, objective_s), **spec.params}
+    interval_s = _interval_s(spec)
+    prepared = Prepared(
+        spec=spec,
+        pipeline=pipeline,
+        numbers=numbers,
+        topology=topology,
+        load=load,
+        policy=policy,
+        params=sped_up(policy.params.parse(given, f"parameter of {policy.name}"), faster),
+        guards=sped_up(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
+        initial=_initial(spec.initial, pipeline),
+        interval_s=interval_s,
+        window_s=max(WINDOW_S / faster, LEAST_WINDOW_S, interval_s),
+        duration_s=_duration_s(spec, load),
+        objective_s=objective_s,
+        master=master,
+        executors=executors,
+        retry_for_s=_retry_for_s(spec, load),
+    )
+    _ask_once(prepared)
+    return prepared
+
+
+def _load(spec: SparkSpec, pipeline: Pipeline) -> Workload | None:
+    if not pipeline.feeds:
+        _refuse_workload(spec, pipeline)
+        return None
+    name = spec.workload or WORKLOAD
+    own = natural_minutes(parse(name))
+    minutes = spec.minutes or min(own, max(1, round(RUN_MINUTES * spec.speed_up)))
+    load = make_workload(name, minutes, spec.seed, dict(spec.workload_params))
+    try:
+        return load.sped_up(spec.speed_up) * spec.rate_scale
+    except InputError as wrong:
+        raise InputError("--rate-scale", wrong.problem) from None
+
+
+def _refuse_workload(spec: SparkSpec, pipeline: Pipeline) -> None:
+    """In production mode rows come from outside, as many as there are."""
+    given = {
+        "--workload": spec.workload is not None,
+        "--workload-param": bool(spec.workload_params),
+        "--rate-scale": spec.rate_scale != 1,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            hint = f"let a function make rows with @pipeline.produces, or leave {option} out"
+            raise InputError(option, f"{pipeline.name} has no topic to fill", hint)
+
+
+def _duration_s(spec: SparkSpec, load: Workload | None) -> float:
+    if load is not None:
+        return load.duration_s
+    return spec.minutes * 60 / spec.speed_up if spec.minutes else math.inf
+
+
+def _retry_for_s(spec: SparkSpec, load: Workload | None) -> float:
+    if spec.retry_minutes is None:
+        return math.inf if load is None else RETRY_S
+    if not spec.retry_minutes >= 0:
+        raise InputError("--retry-for", f"must be at least 0, got {spec.retry_minutes:g}")
+    return spec.retry_minutes * 60
+
+
+def _interval_s(spec: SparkSpec) -> float:
+    if spec.interval_s is None:
+        return max(INTERVAL_S / spec.speed_up, LEAST_INTERVAL_S, spec.batch_s)
+    interval_s = spec.interval_s / spec.speed_up
+    if interval_s < spec.batch_s:
+        problem = f"is {interval_s:g} s when sped up, which is shorter than a batch"
+        raise InputError("--interval", problem, f"at least {spec.batch_s * spec.speed_up:g}")
+    return interval_s
+
+
+def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
+    for name, value in (
+        ("--objective", objective_s),
+        ("--interval", spec.interval_s),
+        ("--batch", spec.batch_s),
+    ):
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(name, f"must be above 0 and finite, got {value:g}")
+    Limits.of(spec.journal_mb)
+    if spec.minutes is not None and not spec.minutes >= 1 / 60:
+        raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")
+
+
+def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Rules | None:
+    bounds = parse_executors(spec.executors, master)
+    if master is None or bounds is None:
+        return None
+    delay_s = max(RETURN_S / spec.speed_up, LEAST_RETURN_S)
+    rules = Rules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
+    operators = pipeline.operators.values()
+    if rules.room < (least := sum(op.options.min_replicas for op in operators)):
+        problem = f"there is room for {rules.room} replicas, {pipeline.name} needs {least}"
+        raise InputError("--executors", problem, "more executors, or more cores for each")
+    return rules
+
+
+def _guards(
+    asked: Mapping[str, Any], objective_s: float | None, executors: Rules | None
+) -> Mapping[str, Any]:
+    # replicas without room would only take turns
+    room = {"budget": executors.room} if executors is not None else {}
+    draining = {"hold_while_draining": MEAN_SHARE * objective_s} if objective_s else {}
+    is_told = any(name.startswith("cooldown") for name in asked)
+    return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
+
+
+def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
+    """Return the replicas of each operator at the start that differ from what it declares."""
+    scaled = {name: op.options for name, op in pipeline.operators.items() if op.scales}
+    if asked is None:
+        return {}
+    given = asked if isinstance(asked, Mapping) else dict.fromkeys(scaled, asked)
+    for name, replicas in given.items():
+        if name not in scaled:
+            raise InputError("--initial", f"there is no operator {name!r}", nearest(name, scaled))
+        least, most = scaled[name].min_replicas, scaled[name].max_replicas
+        if not least <= replicas <= most:
+            problem = f"{name} has from {least} to {most} replicas, got {replicas}"
+            raise InputError("--initial", problem)
+    return given
+
+
+def _default_params(
+    policy: str, pipeline: Pipeline, load: Workload | None, objective_s: float | None
+) -> dict[str, Any]:
+    """What a run knows and a policy cannot: the objective, and the peak."""
+    if policy == "queueing" and objective_s is not None:
+        return {"r_max": MEAN_SHARE * objective_s}
+    if policy == "static-peak" and load is not None:
+        shares = {
+            op.name: sum(
+                pipeline.feeds[topic].share for topic in op.reads if topic in pipeline.feeds
+            )
+            for op in pipeline.operators.values()
+        }
+        return {
+            "peak_rate": {name: share * load.peak_rate for name, share in shares.items() if share}
+        }
+    return {}
+
+
+def _ask_once(prepared: Prepared) -> None:
+    """Ask the policy about a pipeline that shows nothing yet: some mistakes show only then."""
+    declared = prepared.pipeline.operators
+    operators = {
+        name: OperatorSnapshot(
+            name=name, upstream=feeders, parallelism=declared[name].options.replicas
+        )
+        for name, feeders in prepared.topology.upstream.items()
+    }
+    try:
+        Decider(prepared.policy, prepared.params, prepared.guards).decide(
+            Snapshot(at=0.0, operators=FrozenDict(operators))
+        )
+    except InputError:
+        raise
+    except Exception:  # of a policy that needs measures: the loop tells what it was, and goes on
+        return

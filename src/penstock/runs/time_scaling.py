@@ -1,0 +1,48 @@
+"""A run in less time: everything that is a time of the workload or of the loop gets shorter.
+
+What a record takes, how many come a second and what latency is wanted stay as they are: a
+replica carries as much as ever, and decisions come as often in the life of the workload.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.params import Params, Spec
+from penstock.errors import InputError
+
+P = TypeVar("P", bound=Params)
+
+#: Parameters in seconds that are no times of the loop: what a record takes, or may wait.
+KEPT = frozenset({"service_time_s", "r_max", "hold_while_draining"})
+
+
+def sped_up(params: P, factor: float) -> P:
+    """Return parameters of a policy, or guards, with their times divided by a factor.
+
+    >>> from penstock.core.guards import Guards
+    >>> guards = sped_up(Guards(cooldown_s=300.0, budget=80), 20)
+    >>> guards.cooldown_s, guards.budget
+    (15.0, 80)
+    """
+    times = {item.name for item in fields(params) if _is_time(item.name, item.metadata["spec"])}
+    return params.but(**{name: _divided(getattr(params, name), factor) for name in times})
+
+
+def check_speed_up(factor: float) -> float:
+    """Refuse a factor that no run can have."""
+    if not 0 < factor < math.inf:
+        raise InputError("--speed-up", f"must be above 0 and finite, got {factor:g}")
+    return factor
+
+
+def _is_time(name: str, spec: Spec) -> bool:
+    return spec.unit == "s" and name not in KEPT
+
+
+def _divided(value: Any, factor: float) -> Any:
+    if isinstance(value, Mapping):
+        return FrozenDict({key: number / factor for key, number in value.items()})
+    return None if value is None else value / factor

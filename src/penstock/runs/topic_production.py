@@ -1,0 +1,103 @@
+"""What `penstock produce` does: a workload, rows and a topic put together."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from penstock.runs.plain_rows import plain_rows
+from penstock.errors import InputError, nearest
+from penstock.core.progress import WorkProgress
+from penstock.pipelines.topic_declaration import MakeRows
+from penstock.pipelines.row_production import call_make, fitted
+from penstock.pipelines.loader import load_file
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.producer import Producer
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
+from penstock.workloads.pattern import ArrivalName
+from penstock.workloads.registry import find_pattern, make_workload
+from penstock.workloads.expression import Named, parse
+
+#: The name under which rows are published.
+WRITER = "producer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProduceSpec:
+    """What is asked for."""
+
+    workload: str
+    to: str
+    rows: str | None
+    minutes: float | None
+    seed: int
+    speed_up: float
+    rate_scale: float
+    arrivals: str | None
+    #: Whether everything is due at once.
+    at_once: bool
+
+
+def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
+    """Fill the topic, and return the figures."""
+    load = make_workload(spec.workload, spec.minutes, spec.seed)
+    load = (load * spec.rate_scale).sped_up(spec.speed_up)
+    arrivals = _arrivals(spec)
+    make = plain_rows(spec.seed) if spec.rows is None else _function(spec.rows)
+    # one row tells the columns
+    schema = call_make(make, 0, pa.array([0], TIMESTAMP)).schema
+    topic = Topic.create(Path(spec.to), schema)
+    held = topic.end
+
+    def watch(producer: Producer) -> None:
+        # with drawn arrivals nobody knows the number before the end
+        total = max(load.total_records, held + producer.produced)
+        show(WorkProgress(total=total, kept=held, done=producer.produced))
+
+    show(WorkProgress(total=max(load.total_records, held), kept=held, done=0))
+    with TopicWriter(topic, WRITER) as writer:
+        producer = Producer(writer, fitted(make, schema), load, arrivals=arrivals, seed=spec.seed)
+        began_s = time.monotonic()
+        begin_at = time.time() - load.duration_s if spec.at_once else None
+        producer.run(begin_at=begin_at, watch=watch)
+        seconds = time.monotonic() - began_s
+    if producer.produced:
+        show(WorkProgress(total=topic.end, kept=held, done=producer.produced))
+    return {
+        "topic": str(topic.directory),
+        "records": producer.produced,
+        "seconds": seconds,
+        "rate": producer.produced / seconds,
+        # what was due long ago is late by design
+        "worst_lag_s": None if spec.at_once else producer.worst_lag_s,
+    }
+
+
+def _arrivals(spec: ProduceSpec) -> ArrivalName:
+    tree = parse(spec.workload)
+    own: ArrivalName = (
+        find_pattern(tree.name).arrivals if isinstance(tree, Named) else "deterministic"
+    )
+    known: tuple[ArrivalName, ...] = get_args(ArrivalName)
+    for kind in known:
+        if kind == (spec.arrivals or own):
+            return kind
+    problem = f"unknown arrival process {spec.arrivals!r}"
+    raise InputError("--arrivals", problem, nearest(str(spec.arrivals), known))
+
+
+def _function(text: str) -> MakeRows:
+    """Find the function of `FILE.py:function`."""
+    file, _, name = text.rpartition(":")
+    if not file.endswith(".py"):
+        raise InputError("--rows", f"must be FILE.py:function, got {text!r}")
+    module = load_file(Path(file))
+    found: MakeRows | None = getattr(module, name, None)
+    if not callable(found):
+        functions = [key for key, value in vars(module).items() if callable(value)]
+        raise InputError("--rows", f"there is no function {name!r}", nearest(name, functions), file)
+    return found

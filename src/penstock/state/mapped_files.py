@@ -1,0 +1,132 @@
+"""Levels from disk: files are mapped, not read, so a slice may be larger than the memory."""
+
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from penstock.errors import DamagedStateError, InputError
+from penstock.state.chunk import Chunk, same
+from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, Layout
+from penstock.state.sorted_layer import Level
+from penstock.state.state_files import Run
+from penstock.topics.ddl import kind_text
+from penstock.topics.embedded.segment import SEGMENTS, Segment
+
+#: Smaller files are checked when a process first opens them. Larger ones would hold up a replica
+#: that takes over a slice; `check` reads them all.
+CHECKED_BYTES = 1 << 25
+
+
+class Levels:
+    """The levels of a state's directory that this process has opened.
+
+    They are known by the names of their files, which are unique: what an attempt that failed
+    has written is never taken for something else.
+    """
+
+    def __init__(self, directory: Path, layout: Layout) -> None:
+        self._directory, self._layout = directory, layout
+        self._files: dict[str, Any] = {}
+        self._levels: dict[tuple[str, int], Level] = {}
+
+    def open(self, runs: Iterable[Run]) -> list[Level]:
+        """Return the levels of these runs, in their order."""
+        return [self._level(run) for run in runs]
+
+    def keep(self, files: Iterable[str]) -> None:
+        """Let go of all other files; levels that are in use stay readable."""
+        kept = set(files)
+        self._files = {name: file for name, file in self._files.items() if name in kept}
+        self._levels = {place: lv for place, lv in self._levels.items() if place[0] in kept}
+
+    def _level(self, run: Run) -> Level:
+        place = (run.file, run.first)
+        if place not in self._levels:
+            self._levels[place] = open_run(self._file(run.segment), run, self._directory)
+        return self._levels[place]
+
+    def _file(self, segment: Segment) -> Any:
+        if segment.file not in self._files:
+            reader = open_file(self._directory, segment, checked=segment.bytes <= CHECKED_BYTES)
+            same_columns(self._layout, reader.schema)
+            self._files[segment.file] = reader
+        return self._files[segment.file]
+
+
+def open_file(directory: Path, segment: Segment, *, checked: bool) -> Any:
+    """Map a file; its size is always checked, so that the map never ends early."""
+    try:
+        with pa.memory_map(str(directory / SEGMENTS / segment.file)) as source:
+            content = source.read_buffer()  # stays mapped; the descriptor need not stay open
+    except FileNotFoundError:
+        raise _damaged(directory, segment, "missing") from None
+    if content.size != segment.bytes:
+        problem = f"has {content.size} bytes, expected {segment.bytes}"
+        raise _damaged(directory, segment, problem)
+    if checked and (found := zlib.crc32(content)) != segment.crc:
+        problem = f"was altered: checksum {found:08x}, expected {segment.crc:08x}"
+        raise _damaged(directory, segment, problem)
+    try:
+        return pa.ipc.open_file(pa.BufferReader(content))
+    except pa.ArrowInvalid as error:
+        raise _damaged(directory, segment, f"is no Arrow file: {error}") from None
+
+
+def open_run(reader: Any, run: Run, directory: Path) -> Level:
+    """Return the level of a run in a file that is open."""
+    end = run.first + run.batches
+    if end > reader.num_record_batches:
+        problem = f"has {reader.num_record_batches} record batches, expected {end}"
+        raise _damaged(directory, run.segment, problem)
+    try:
+        batches = [reader.get_batch(number) for number in range(run.first, end)]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _damaged(directory, run.segment, f"is no Arrow file: {error}") from None
+    level = Level([_chunk(batch) for batch in batches], run.at)
+    if len(level) != run.rows:
+        problem = f"has {len(level)} rows of slice {run.slice}, expected {run.rows}"
+        raise _damaged(directory, run.segment, problem)
+    return level
+
+
+def same_columns(layout: Layout, stored: pa.Schema) -> None:
+    """Raise `InputError` if the state was written with other columns than are declared now."""
+    found = [field for field in stored if field.name not in (HASH, GONE, TIMER, ORDER, SEEN)]
+    for have, want in zip(found, layout.stored, strict=False):
+        if not have.equals(want):
+            problem = f"the state has {have.name!r} ({kind_text(have)}), but "
+            problem += f"{want.name!r} ({kind_text(want)}) is declared"
+            raise InputError("state", problem, _HINT)
+    if len(found) != len(layout.stored):
+        problem = f"the state has {len(found)} columns, but {len(layout.stored)} are declared"
+        raise InputError("state", problem, _HINT)
+
+
+_HINT = "declare the columns as they were, or begin in a new directory"
+
+
+def _chunk(batch: pa.RecordBatch) -> Chunk:
+    names = [n for n in batch.schema.names if n not in (HASH, GONE, TIMER, ORDER, SEEN)]
+    return Chunk(
+        hashes=_numbers(batch, HASH, 0),
+        rows=batch.select(names),
+        gone=_numbers(batch, GONE, False),
+        timers=_numbers(batch, TIMER, NEVER),
+        seen=_numbers(batch, SEEN, NEVER),
+        order=_numbers(batch, ORDER, 0) if ORDER in batch.schema.names else None,
+    )
+
+
+def _numbers(batch: pa.RecordBatch, name: str, otherwise: Any) -> NDArray[Any]:
+    if name not in batch.schema.names:
+        return same(otherwise, len(batch))
+    return np.asarray(batch.column(name).to_numpy(zero_copy_only=name != GONE))
+
+
+def _damaged(directory: Path, segment: Segment, problem: str) -> DamagedStateError:
+    return DamagedStateError(directory.name, f"{SEGMENTS}/{segment.file}", problem)

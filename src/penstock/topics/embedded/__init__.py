@@ -1,0 +1,1 @@
+"""The embedded topic: a durable, ordered log of rows in a directory."""

@@ -1,0 +1,92 @@
+"""Is everything there that was ever committed? Reads every file from its first byte to its last."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.errors import DamagedError
+from penstock.topics.embedded.commit import COMMITS, Commit, commit_name, read_commit
+from penstock.topics.embedded.description import Description, read_description
+from penstock.topics.embedded.readers import positions
+from penstock.topics.embedded.segment import SEGMENTS, verify
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import first_difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A file that is not as it was written."""
+
+    #: Its place in the directory of the topic.
+    file: str
+    problem: str
+    #: The rows that cannot be trusted; none if that is not known.
+    rows: range
+
+
+def check(topic: Topic) -> list[Damage]:
+    """Return everything that is damaged in a topic."""
+    return check_directory(topic.directory)
+
+
+def check_directory(directory: Path) -> list[Damage]:
+    """Return everything that is damaged, also of a topic that cannot be opened for it."""
+    try:
+        told = read_description(directory)
+    except DamagedError as error:
+        return [Damage(file=error.file, problem=error.what, rows=range(0))]
+    return [*_commits(directory, told), *_readers(directory)]
+
+
+def _commits(directory: Path, told: Description) -> Iterator[Damage]:
+    folder = directory / COMMITS
+    firsts = sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
+    end = None
+    for first, following in pairwise([*firsts, *firsts[-1:]]):
+        file = f"{COMMITS}/{commit_name(first)}"
+        if end is not None and end != first:
+            missing = f"{COMMITS}/{commit_name(end)}"
+            yield Damage(file=missing, problem="missing", rows=range(end, first))
+        end = following
+        try:
+            commit = read_commit((folder / commit_name(first)).read_bytes())
+            if commit.first != first:
+                raise ValueError(f"holds the commit of row {commit.first}")
+        except FileNotFoundError:  # removed by retention while we were here
+            continue
+        except ValueError as error:
+            yield Damage(file=file, problem=str(error), rows=range(first, following))
+        else:
+            yield from _segments(directory, told, commit)
+            end = commit.end
+
+
+def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[Damage]:
+    first = commit.first
+    for segment in commit.segments:
+        file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
+        try:
+            found = verify(directory / SEGMENTS / segment.file, segment)
+        except DamagedError as error:
+            if (directory / COMMITS / commit_name(commit.first)).exists():
+                yield Damage(file=file, problem=error.what, rows=rows)
+        else:
+            if difference := first_difference(_expected(told, found), found):
+                yield Damage(file=file, problem=difference, rows=rows)
+        first = rows.stop
+
+
+def _expected(told: Description, found: pa.Schema) -> pa.Schema:
+    """The columns of a segment, which may be older than the last ones of its topic."""
+    late = [name for name in told.added if name not in found.names]
+    return pa.schema([field for field in told.schema if field.name not in late])
+
+
+def _readers(directory: Path) -> Iterator[Damage]:
+    try:
+        positions(directory)
+    except DamagedError as error:
+        yield Damage(file=error.file, problem=error.what, rows=range(0))

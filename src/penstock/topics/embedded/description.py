@@ -1,0 +1,92 @@
+"""`topic.json`: what the rows of a topic look like, and how long they stay. Version 2.
+
+Version 2 has `added`: nullable columns that were declared after the topic was made. Segments
+from before lack them, and readers fill in null. A file of version 1 has none.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import DamagedError, InputError
+from penstock.files.atomic import link_new, sync_directory, write_temporary
+from penstock.topics.embedded.commit import COMMITS
+from penstock.topics.embedded.readers import READERS
+from penstock.topics.embedded.retention import Retention
+from penstock.topics.embedded.segment import SEGMENTS
+from penstock.topics.partition import Partition
+
+VERSION = 2
+_READABLE = (1, VERSION)
+DESCRIPTION = "topic.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a topic says about itself."""
+
+    schema: pa.Schema
+    retention: Retention
+    partition: Partition | None = None
+    #: Columns that older segments may lack.
+    added: tuple[str, ...] = ()
+
+    def to_bytes(self, name: str) -> bytes:
+        """Write the file."""
+        data = {
+            "version": VERSION,
+            "name": name,
+            "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
+            "retention": self.retention.to_json(),
+        }
+        if self.partition is not None:
+            data["partition"] = self.partition.to_json()
+        if self.added:
+            data["added"] = list(self.added)
+        return json.dumps(data, indent=2).encode() + b"\n"
+
+
+def read_description(directory: Path) -> Description:
+    """Read what a topic says about itself."""
+    path = directory / DESCRIPTION
+    if not path.is_file():
+        problem = "is not a topic" if directory.is_dir() else "there is no such directory"
+        raise InputError("", problem, f"a topic is a directory with {DESCRIPTION}", str(directory))
+    try:
+        data: dict[str, Any] = json.loads(path.read_bytes())
+        version = data["version"]
+        if version not in _READABLE:
+            problem = f"cannot read version {version}, only {VERSION} and older ones"
+            raise InputError("version", problem, where=str(path))
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
+        partition = data.get("partition")
+        return Description(
+            schema=schema,
+            retention=Retention.from_json(data["retention"]),
+            partition=None if partition is None else Partition.from_json(partition),
+            added=tuple(data.get("added", ())),
+        )
+    except (ValueError, KeyError, TypeError, OSError):
+        raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
+
+
+def make(directory: Path, written: bytes) -> None:
+    """Make the folders of a topic and its description, unless somebody else just has."""
+    try:
+        for folder in (SEGMENTS, COMMITS, READERS):
+            (directory / folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        problem = f"cannot be a topic: {error.strerror}"
+        raise InputError("", problem, where=str(directory)) from None
+    path = directory / DESCRIPTION
+    temporary = write_temporary(path, written)
+    try:
+        link_new(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(directory)
+    sync_directory(directory.parent)

@@ -1,0 +1,315 @@
+"""A topic: a durable, ordered log of rows in a directory. An offset is the number of a row.
+
+topic.json                      what the rows look like, and how long they stay
+segments/<unique>.arrow         the rows
+commits/<first row>.json        which segments hold the rows from there on
+complete.json                   up to where source batches are complete, if no commit says so
+readers/<reader>.json           how far each reader has read
+lock                            held by the writer
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as replace_fields
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.core.frozen_dict import FrozenDict
+from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
+from penstock.files.atomic import full_disk, replace, sync_directory
+from penstock.topics.embedded.chain import Chain
+from penstock.topics.embedded.commit import Commit
+from penstock.topics.embedded.description import DESCRIPTION, Description, make, read_description
+from penstock.topics.embedded.retention import Retention
+from penstock.topics.embedded.segment import (
+    SEGMENTS,
+    Segment,
+    SegmentWriter,
+    read_rows,
+    read_slices,
+)
+from penstock.topics.partition import Partition
+from penstock.topics.schema import compare_schemas, first_difference, with_event
+
+_OTHER_NAME = "give the topic another name, or remove the old one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Rows [from_row, to_row) of one segment, readable in any process."""
+
+    segment: Segment
+    path: Path
+    from_row: int
+    to_row: int
+    #: When the rows were committed.
+    at: float
+    #: The columns of the topic, where the segment may be older than some; None: as it is.
+    schema: pa.Schema | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.to_row - self.from_row
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        return read_rows(self.path, self.segment, self.from_row, self.to_row, columns, self.schema)
+
+    def read_slices(self, slices: Sequence[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield (slice, rows of it) for some slices of a partitioned topic."""
+        return read_slices(self.path, self.segment, self.from_row, self.to_row, slices, self.schema)
+
+
+class Topic:
+    """A topic as this process knows it; `refresh` looks for what others have published."""
+
+    def __init__(self, directory: Path, told: Description) -> None:
+        self.directory = directory
+        self.schema, self.retention, self.partition = told.schema, told.retention, told.partition
+        self.added = told.added
+        self._chain = Chain(directory)
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        schema: pa.Schema,
+        retention: Retention | None = None,
+        partition: Partition | None = None,
+        *,
+        may_add: bool = False,
+    ) -> "Topic":
+        """Make a topic, or open it if it is there with the same schema and partition.
+
+        A retention that is given holds from now on; otherwise the earlier one stays. With
+        `may_add`, nullable columns that the topic does not have yet are added to it.
+        """
+        directory = directory.resolve()
+        new = Description(
+            schema=with_event(schema), retention=retention or Retention(), partition=partition
+        )
+        if partition is not None:
+            partition.check(new.schema)
+        path = directory / DESCRIPTION
+        with full_disk(directory.name):
+            if not path.is_file():
+                make(directory, new.to_bytes(directory.name))
+            old = read_description(directory)
+            told = _merge(old, new, retention, directory, may_add=may_add)
+            if told != old:
+                replace(path, told.to_bytes(directory.name))
+        return cls(directory, told)
+
+    @classmethod
+    def open(cls, directory: Path, expected: pa.Schema | None = None) -> "Topic":
+        """Open a topic; `InputError` names the first difference from what the reader expects."""
+        directory = directory.resolve()
+        told = read_description(directory)
+        difference = first_difference(with_event(expected), told.schema) if expected else ""
+        if difference:
+            raise InputError("schema", difference, _OTHER_NAME, str(directory))
+        return cls(directory, told)
+
+    @property
+    def name(self) -> str:
+        """The name of the topic, which is that of its directory."""
+        return self.directory.name
+
+    @property
+    def first(self) -> int:
+        """The first row that is still there."""
+        return self._chain.first
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last row, as of the last look."""
+        return self._chain.end
+
+    @property
+    def newest(self) -> Commit | None:
+        """The last commit, as of the last look."""
+        return self._chain.newest
+
+    @property
+    def end_bytes(self) -> int:
+        """Bytes of all segments that were ever published."""
+        newest = self._chain.newest
+        return newest.bytes_before + newest.bytes if newest else 0
+
+    @property
+    def commit_count(self) -> int:
+        """The number of commits that are there."""
+        return len(self._chain)
+
+    def refresh(self) -> int:
+        """Look for new commits and return the end; cheap if there are none."""
+        return self._chain.refresh()
+
+    def oldest_first(self) -> Iterator[Commit]:
+        """Yield all commits, each read when it is asked for."""
+        return self._chain.oldest_first()
+
+    def commits(self, start: int, end: int) -> tuple[Commit, ...]:
+        """Return the commits that hold rows [start, end)."""
+        if not 0 <= start <= end:
+            raise TopicError(self.name, f"rows {start} to {end} were asked for")
+        if end > self.end and end > self.refresh():
+            raise TopicError(self.name, f"ends at {self.end}, but rows up to {end} were asked for")
+        return tuple(self._chain.overlapping(start, end))
+
+    def pieces(self, start: int, end: int) -> tuple[Piece, ...]:
+        """Return where rows [start, end) are, in order."""
+        return tuple(piece for _, piece in self._located(start, end))
+
+    def read(
+        self, start: int, end: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield exactly rows [start, end), in order."""
+        for offset, piece in self._located(start, end):
+            try:
+                for batch in piece.read(columns):
+                    self._check(piece, batch.schema, columns)
+                    yield batch
+            except DamagedError:
+                if offset < self.first:  # removed while we read, and nobody held it for us
+                    raise TruncatedError(self.name, offset, self.first) from None
+                raise
+
+    def segment_writer(self) -> SegmentWriter:
+        """Begin a segment; its rows are in the topic once it is published."""
+        return SegmentWriter(self.directory, self.schema, self.partition)
+
+    def last_batch(self, writer: str) -> int | None:
+        """Return the number of the last batch that a writer has published."""
+        return self.newest.batches.get(writer) if self.newest else None
+
+    def publish(
+        self,
+        writer: str,
+        batch: int,
+        segments: Sequence[Segment],
+        at: float,
+        *,
+        is_complete: bool = True,
+        event_times: Mapping[str, int | None] = FrozenDict(),
+    ) -> bool:
+        """Append segments as one commit; False if this batch of the writer is there already.
+
+        `is_complete` tells readers that no row of the same source batch will follow, and
+        `event_times` up to when source batches are complete. The batch numbers of one writer
+        only grow. Any process may publish at any time: the file of a commit can be made once,
+        and whoever comes second goes on behind it.
+        """
+        with full_disk(self.name):
+            self.refresh()
+            if not self._has(writer, batch):  # or else its segments may be gone by now
+                self._bring_to_disk(segments)
+            while not self._has(writer, batch):
+                if not segments:
+                    return True
+                commit = self._next(writer, batch, segments, at)
+                if self._chain.add(
+                    replace_fields(commit, is_complete=is_complete, event_times=event_times)
+                ):
+                    return True
+                self.refresh()
+        return False
+
+    def remove_before(self, offset: int) -> int:
+        """Remove whole commits that end at or before the offset; return how many rows went."""
+        removed = self._chain.remove_before(offset)
+        for commit in removed:
+            for segment in commit.segments:
+                (self.directory / SEGMENTS / segment.file).unlink(missing_ok=True)
+        return sum(commit.rows for commit in removed)
+
+    def _has(self, writer: str, batch: int) -> bool:
+        last = self.last_batch(writer)
+        return last is not None and batch <= last
+
+    def _next(self, writer: str, batch: int, segments: Sequence[Segment], at: float) -> Commit:
+        return Commit(
+            first=self.end,
+            rows=sum(segment.rows for segment in segments),
+            writer=writer,
+            batch=batch,
+            at=at,
+            segments=tuple(segments),
+            bytes_before=self.end_bytes,
+            batches={**(self.newest.batches if self.newest else {}), writer: batch},
+        )
+
+    def _located(self, start: int, end: int) -> Iterator[tuple[int, Piece]]:
+        for commit in self.commits(start, end):
+            first = commit.first
+            for segment in commit.segments:
+                low, high = max(start, first), min(end, first + segment.rows)
+                if low < high:
+                    yield (
+                        low,
+                        Piece(
+                            segment=segment,
+                            path=self.directory / SEGMENTS / segment.file,
+                            from_row=low - first,
+                            to_row=high - first,
+                            at=commit.at,
+                            schema=self.schema if self.added else None,
+                        ),
+                    )
+                first += segment.rows
+
+    def _check(self, piece: Piece, found: pa.Schema, columns: Sequence[str] | None) -> None:
+        expected = self.schema
+        if columns is not None:
+            expected = pa.schema([expected.field(name) for name in columns])
+        if not found.equals(expected):
+            file = f"{SEGMENTS}/{piece.segment.file}"
+            raise DamagedError(self.name, file, first_difference(expected, found))
+
+    def _bring_to_disk(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            path = self.directory / SEGMENTS / segment.file
+            if not path.is_file() or path.stat().st_size != segment.bytes:
+                problem = "is missing or cut short before it was published"
+                raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
+        sync_directory(self.directory / SEGMENTS)
+
+
+def check_topic(directory: Path, schema: pa.Schema, partition: Partition | None = None) -> None:
+    """Raise `InputError` if a topic cannot go on with these columns and this partition."""
+    new = Description(schema=with_event(schema), retention=Retention(), partition=partition)
+    _merge(read_description(directory), new, None, directory, may_add=True)
+
+
+def _merge(
+    old: Description,
+    new: Description,
+    retention: Retention | None,
+    directory: Path,
+    *,
+    may_add: bool,
+) -> Description:
+    """Return what a topic is from now on, or raise `InputError` if its rows do not allow it."""
+    added, difference = compare_schemas(old.schema, new.schema)
+    if added and not may_add:
+        difference = first_difference(new.schema, old.schema)
+    if difference:
+        raise InputError("schema", difference, _OTHER_NAME, str(directory))
+    if new.partition not in (None, old.partition):
+        problem = f"is partitioned by {_told(old.partition)}, not by {_told(new.partition)}"
+        hint = "rows that are there keep their order: give the topic another name"
+        raise InputError("partition", problem, hint, str(directory))
+    return Description(
+        schema=new.schema,
+        retention=retention or old.retention,
+        partition=old.partition,
+        added=(*old.added, *added),
+    )
+
+
+def _told(partition: Partition | None) -> str:
+    if partition is None:
+        return "nothing"
+    return f"{', '.join(partition.key)} into {partition.slices} slices"

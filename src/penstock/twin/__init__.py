@@ -1,0 +1,1 @@
+"""Calibration of the simulator on real runs, and twins of them."""

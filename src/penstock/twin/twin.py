@@ -1,0 +1,136 @@
+"""The twin of a run on Spark: the same load, policy and guards, simulated batch by batch.
+
+Everything that decides is the run's own: its workload with its seed, its parameters and guards as
+its journal has them, the loop with its ticks, the end when all is worked off.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.control.execution import Patience
+from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.simulator.batches.engine import BatchEngine
+from penstock.engines.simulator.builder import Feed, build_batches
+from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
+from penstock.engines.simulator.profile import Profile
+from penstock.engines.spark.operator_config import gap_for
+from penstock.errors import InputError
+from penstock.runs.journal_header import SPARK, decider_of, engine_kind
+from penstock.runs.observer import Ending, Stop, Watched
+from penstock.runs.run_directory import Run, read_run
+from penstock.runs.scores import score
+from penstock.runs.spark_preparation import Prepared, prepare
+from penstock.runs.spark_spec import SparkSpec
+from penstock.twin.calibration_runs import Part, declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Real:
+    """A run on Spark, read and prepared anew."""
+
+    directory: Path
+    run: Run
+    spec: SparkSpec
+    prepared: Prepared
+    #: Its operators as they were declared then.
+    parts: Mapping[str, Part]
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        """What was journaled."""
+        return self.run.journal.ticks
+
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """What every default came to."""
+        return self.run.journal.run
+
+
+def read_real(directory: Path) -> Real:
+    """Read a run on Spark; `InputError` if it cannot have a twin."""
+    run = read_run(directory)
+    where = str(directory)
+    if engine_kind(run.journal.run) != SPARK:
+        raise InputError("RUN", "is not a run on Spark", "penstock run makes such runs", where)
+    if run.result is None:
+        hint = f"go on with it: penstock run --resume {directory}"
+        raise InputError("RUN", "has not come to its end", hint, where)
+    if not run.journal.ticks:
+        raise InputError("RUN", "its journal has no ticks yet", where=where)
+    if run.journal.begins_s:
+        raise InputError("RUN", "the first part of its journal was removed", where=where)
+    spec = SparkSpec.from_json(run.spec)
+    prepared = prepare(spec)
+    if prepared.load is None:
+        raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
+    parts = declared(directory)
+    return Real(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
+
+
+def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
+    """Run the twin to its end."""
+    engine = twin_engine(real, profile, seed)
+    ending = Ending(engine, engine, Stop(), clock=lambda: engine.at)
+    return run_loop(
+        Watched(engine, ending, lambda _: None, clock=lambda: engine.at),
+        decider_of(real.header),
+        Schedule(duration_s=float("inf"), interval_s=real.header["interval_s"]),
+        clock=lambda: engine.at,
+        patience=Patience(),
+        dry_run=real.spec.dry_run,
+        stop=ending,
+    )
+
+
+def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
+    """Make the engine of a twin; `InputError` if the profile does not know the pipeline."""
+    prepared, spec = real.prepared, real.spec
+    assert prepared.load is not None
+    feeds = {
+        feed.topic: Feed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
+        for i, feed in enumerate(prepared.pipeline.feeds.values())
+    }
+    fitting = replace(profile, monitor=profile.monitor.but(window_s=prepared.window_s))
+    return build_batches(_pipeline(real, profile), fitting, feeds, seed)
+
+
+def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
+    """Return the profile's pipeline with the bounds and the replicas of the run."""
+    name = real.prepared.pipeline.name
+    known = profile.pipelines.get(name)
+    if known is None or profile.level != "batches":
+        hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
+        raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
+    if set(known.names) != set(real.parts):
+        problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
+        raise InputError("--profile", problem, "calibrate it anew")
+    numbers = {key: str(value) for key, value in real.spec.numbers.items()}
+    if numbers != known.numbers:
+        problem = f"{name} was measured with {_told(known.numbers)}, the run has {_told(numbers)}"
+        raise InputError("--profile", problem, "calibrate runs with the same numbers")
+    initial = real.prepared.initial
+    operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
+    pace = {"batch_s": real.spec.batch_s, "gap_s": gap_for(real.spec.batch_s)}
+    return replace(known, operators=operators, batches=FrozenDict({**known.batches, **pace}))
+
+
+def _told(numbers: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "no numbers of its own"
+
+
+def _operator(op: SimulatedOperator, part: Part, initial: Mapping[str, int]) -> SimulatedOperator:
+    return replace(
+        op,
+        replicas=initial.get(op.name, part.replicas),
+        min_replicas=part.min_replicas,
+        max_replicas=part.max_replicas,
+        queue_limit=part.queue_limit,
+    )
+
+
+def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> dict[str, Any]:
+    """Return the scores of a run, real or not."""
+    return score(ticks, objective_s)

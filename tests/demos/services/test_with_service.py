@@ -1,0 +1,34 @@
+"""A ready function that waits is the ready function, only slower."""
+
+import pickle
+import time
+
+import pyarrow as pa
+import pytest
+
+from penstock.demos.services.service import Service
+from penstock.demos.services.with_service import served
+from penstock.errors import InputError
+from penstock.pipelines.stateful import counts, sessions, try_batches
+
+BATCHES = [[{"id": n, "word": "ab"[n % 2]} for n in range(first, first + 5)] for first in (0, 5)]
+COLUMNS = "id long, word string"
+
+
+def test_the_answer_is_the_same_after_its_time() -> None:
+    service = Service(service_s=0.004, scv=0.1)
+    waiting = pickle.loads(pickle.dumps(served(counts(by="word"), service, "count")))
+    begun = time.perf_counter()
+    tried = try_batches(waiting, BATCHES, COLUMNS)
+    took_s = time.perf_counter() - begun
+    assert tried.rows == try_batches(counts(by="word"), BATCHES, COLUMNS).rows
+    assert took_s >= service.times("count", pa.array(range(10))).sum()
+
+
+def test_it_says_what_the_function_says() -> None:
+    waiting = served(sessions(by="word", gap_s=1), Service(), "session")
+    with pytest.raises(InputError, match="ttl_s: would take from"):
+        try_batches(waiting, BATCHES, COLUMNS, ttl_s=5)
+    waiting = served(counts(by="wort"), Service(), "count")
+    with pytest.raises(InputError, match="did you mean 'word'"):
+        try_batches(waiting, BATCHES, COLUMNS)

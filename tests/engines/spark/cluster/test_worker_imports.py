@@ -1,0 +1,46 @@
+"""Workers find the modules of a model there already."""
+
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from penstock.engines.spark.cluster.worker_imports import (
+    VARIABLE,
+    modules_of,
+    name_list,
+    write_list,
+)
+from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.shared_resource import Shipped
+
+
+def test_the_modules_of_a_model_are_known() -> None:
+    pipeline = Pipeline("models")
+
+    @pipeline.batches("a", "b", resource=Shipped(lambda: Fraction(1, 3)))
+    def one(batch: object, third: Fraction) -> None:
+        """Never called."""
+
+    @pipeline.batches("b", "c", resource=lambda: 3)
+    def other(batch: object, three: int) -> None:
+        """What a process opens for itself is its own matter."""
+
+    assert "fractions" in modules_of([one, other])
+    assert modules_of([other]) == []
+
+
+def test_a_process_imports_what_is_listed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    path = tmp_path / "a list"
+    name_list(path)
+    imports_it = (
+        "import sys; from penstock.engines.spark.cluster.worker_imports import import_listed;"
+        " assert 'wave' not in sys.modules; import_listed(); sys.exit('wave' in sys.modules)"
+    )
+    command = [sys.executable, "-c", imports_it]
+    assert subprocess.run(command, check=False).returncode == 0, "nothing is listed yet"
+    write_list(path, ["wave", "there_is.no_such_module"])
+    assert subprocess.run(command, check=False).returncode == 1

@@ -1,0 +1,75 @@
+"""The distance to hindsight: once for each load, kept, and shared by all policies."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.lab.hindsight import bounds
+from penstock.lab.hindsight.bounds import with_hindsight
+from penstock.lab.hindsight.cheapest_run import hindsight
+from penstock.runs.simulation import Prepared, RunSpec, prepare
+
+BRIEF = RunSpec(minutes=2)
+
+
+def run_of(hours: float, **fields: Any) -> dict[str, Any]:
+    return {"spec": RunSpec(minutes=2, **fields).to_json(), "replica_hours": hours}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
+    calls: list[Prepared] = []
+
+    def two_hours(prepared: Prepared) -> Any:
+        calls.append(prepared)
+        return SimpleNamespace(replica_hours=2.0, feasible=True)
+
+    monkeypatch.setattr(bounds, "hindsight", two_hours)
+    return calls
+
+
+def test_policies_under_the_same_load_share_the_bound(asked: list[Prepared]) -> None:
+    results = {
+        "ds2": [run_of(3, seed=1), run_of(4, seed=2)],
+        "flink": [run_of(5, seed=1, policy="flink"), run_of(6, seed=2, policy="flink")],
+    }
+    bounded = with_hindsight(results, jobs=1)
+    assert [run["hindsight"]["ratio"] for runs in bounded.values() for run in runs] == [
+        1.5, 2.0, 2.5, 3.0,
+    ]  # fmt: skip
+    assert len(asked) == 2
+
+
+def test_bounds_are_kept_in_the_directory(asked: list[Prepared], tmp_path: Path) -> None:
+    results = {"ds2": [run_of(3)]}
+    first = with_hindsight(results, tmp_path, jobs=1)
+    assert with_hindsight(results, tmp_path, jobs=1) == first
+    assert len(asked) == 1
+    (file,) = (tmp_path / "hindsight").iterdir()
+    file.write_text("{")
+    assert with_hindsight(results, tmp_path, jobs=1) == first
+    assert len(asked) == 2, "half a file counts as none"
+
+
+def test_another_engine_has_another_bound(asked: list[Prepared]) -> None:
+    with_hindsight({"a": [run_of(3), run_of(3, engine="spark")]}, jobs=1)
+    assert len(asked) == 2
+
+
+def test_it_is_the_bound_of_the_laboratory() -> None:
+    ((run,),) = with_hindsight({"a": [run_of(3)]}, jobs=1).values()
+    assert run["hindsight"]["replica_hours"] == pytest.approx(
+        hindsight(prepare(BRIEF)).replica_hours, rel=1e-5
+    )
+
+
+def test_an_error_names_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Prepared) -> Any:
+        raise PenstockError("no way")
+
+    monkeypatch.setattr(bounds, "hindsight", fail)
+    with pytest.raises(PenstockError, match="hindsight of q1, cosine, seed 1066: no way"):
+        with_hindsight({"a": [run_of(3)]}, jobs=1)

@@ -1,0 +1,75 @@
+"""Engines that are stopped after each test."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.operator_config import Pace
+from penstock.engines.spark.run_layout import Places
+from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.producer import Producer
+from penstock.workloads.workload import Workload
+
+QUICK = Pace(batch_s=0.5, gap_s=0.2, window_s=4.0)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    return Places(tmp_path / "run")
+
+
+class Started:
+    """Engines that were started, with what feeds them."""
+
+    def __init__(self, spark: SparkSession, home: Path) -> None:
+        self._spark, self._home = spark, home
+        self.engines: list[SparkEngine] = []
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def engine(
+        self, pipeline: Pipeline, load: Workload | None = None, places: Places | None = None
+    ) -> SparkEngine:
+        """Start an engine; its feeds follow the load, evenly."""
+        places = places or Places(self._home / f"run-{len(self.engines)}")
+        engine = SparkEngine(self._spark, pipeline, places, pace=QUICK)
+        self.engines.append(engine)
+        engine.start()
+        for feed in pipeline.feeds.values() if load is not None else ():
+            thread = threading.Thread(target=self._feed, args=(places, feed, load), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return engine
+
+    def _feed(self, places: Places, feed: object, load: Workload) -> None:
+        with TopicWriter(Topic.open(places.topic(feed.topic)), "feed") as writer:  # type: ignore[attr-defined]
+            Producer(writer, feed.make, load).run(stop=self._stop)  # type: ignore[attr-defined]
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        for engine in self.engines:
+            engine.stop()
+
+
+@pytest.fixture
+def started(spark: SparkSession, tmp_path: Path) -> Iterator[Started]:
+    all_of_them = Started(spark, tmp_path)
+    yield all_of_them
+    all_of_them.stop()
+
+
+def until(engine: SparkEngine, done: Callable[[], bool], within_s: float = 60.0) -> None:
+    """Let an engine run until something is so."""
+    waited = 0.0
+    while not done():
+        assert waited < within_s, f"still not so after {within_s} s; failed: {engine.failed}"
+        engine.advance(0.25)
+        waited += 0.25

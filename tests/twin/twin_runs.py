@@ -1,0 +1,37 @@
+"""Run directories in the form of runs on Spark, made by the simulator with known numbers."""
+
+import json
+from pathlib import Path
+
+from penstock.engines.simulator.profile import Profile
+from penstock.pipelines.description import describe
+from penstock.runs.journal import Journal
+from penstock.runs.run_directory import Run, begin_run, finish_run
+from penstock.runs.spark_preparation import prepare
+from penstock.runs.spark_spec import SparkSpec
+from penstock.twin.calibration_runs import declared
+from penstock.twin.twin import Real, twin_ticks
+
+
+def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) -> Path:
+    """Write what a run on Spark would have left behind, had it gone as the simulator says."""
+    prepared = prepare(spec)
+    header = prepared.header()
+    asked = spec.to_json()
+    empty = Run(
+        directory=directory, spec=asked, versions={}, journal=Journal(header, ()), result=None
+    )
+    with begin_run(directory, asked, header) as journal:
+        told = json.dumps(describe(prepared.pipeline))
+        (directory / "pipeline.json").write_text(told, encoding="utf-8")
+        real = Real(
+            directory=directory,
+            run=empty,
+            spec=spec,
+            prepared=prepared,
+            parts=declared(directory),
+        )
+        for tick in twin_ticks(real, profile, seed):
+            journal.write(tick)
+    finish_run(directory, {"spec": asked, "ended": "finished"})
+    return directory
