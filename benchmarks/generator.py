@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from penstock.nexmark.bids import NUMBERS
 from penstock.nexmark.event_order import AUCTIONS, BIDS, PERSONS
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import events, rows
 from sides.timing import quickest
 
@@ -26,12 +26,12 @@ LEAST = 2e6
 
 def main() -> int:
     """Print the table; exit code 1 if the aim is missed."""
-    setting = Setting()
+    setting = StreamSettings()
     numbers = speed(lambda: rows(BIDS, FIRST, FIRST + PART, setting, NUMBERS))
     others = {
         "bids, all fields": lambda: rows(BIDS, FIRST, FIRST + PART, setting),
         "bids, numbers, hot off": lambda: rows(
-            BIDS, FIRST, FIRST + PART, Setting(hot=False), NUMBERS
+            BIDS, FIRST, FIRST + PART, StreamSettings(hot=False), NUMBERS
         ),
         "auctions, all fields": lambda: rows(AUCTIONS, FIRST, FIRST + PART, setting),
         "persons, all fields": lambda: rows(PERSONS, FIRST, FIRST + PART, setting),

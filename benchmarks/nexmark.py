@@ -35,11 +35,11 @@ from pyspark.sql.types import StructType
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.native_state.repartition import native_settings, settings
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.nexmark.bids import NUMBERS
 from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries import QUERIES
@@ -52,9 +52,9 @@ from sides.plain import plain_q1, plain_q2, plain_q3, plain_q5, plain_q8, plain_
 from spark import gaps
 
 #: A full topic is worked on for so many full batches, or so many seconds, or until it is empty.
-FULL, MOST_S = 4, 30.0
+FULL, MAX_S = 4, 30.0
 #: Batches of fewer rows are still growing: most of their time is not for rows.
-LEAST_ROWS = 20_000
+MIN_ROWS = 20_000
 #: Tasks of a plain query and replicas of an operator; seconds of a batch.
 TASKS, BATCH_S = 2, 1.0
 #: Rows/s while k changes, to what, and events that are enough for it.
@@ -73,7 +73,7 @@ def main() -> int:
         spark = start_session("bench", 12, place / "spark.log")
         spark.dataSource.register(TopicRows)
         spark.dataSource.register(NexmarkSource)
-        warm(spark, 6, place / "warming")
+        start_workers(spark, 6, place / "warming")
         print("| query | figure | measured | aim |\n|---|---|---|---|", flush=True)
         cases = [case for case in CASES if case.query in wanted]
         for query, figure, measured, aim in queries(spark, place, cases):
@@ -143,7 +143,7 @@ def queries(
     for case in cases:
         _say(f"{case.query}: filling topics")
         operator = case.pipeline().operators[case.own]
-        filled = Places(place / case.query)
+        filled = RunLayout(place / case.query)
         topics = make_topics(case.pipeline(), filled, operator.reads)
         for topic in topics:
             fill(topic, ready_rows(case.pipeline(), topic.name, case.events), case.again)
@@ -196,7 +196,7 @@ def own_rate(spark: SparkSession, run: Path, case: Case, topics: list[Path]) -> 
     engine = SparkEngine(spark, case.alone(), _linked(run, topics))
     engine.start()
     while not is_enough(found := full_batches(_seconds(records_of(engine, case.own)))):
-        if engine.is_drained or engine.at > MOST_S:
+        if engine.is_drained or engine.at > MAX_S:
             break
         engine.advance(0.25)
         assert not engine.failed, engine.failed
@@ -218,7 +218,7 @@ def full_batches(batches: Iterable[Batch]) -> list[Batch]:
 
 def is_enough(full: Sequence[Batch]) -> bool:
     """Whether batches have stopped growing: several are alike, and not by their fixed costs."""
-    return len(full) >= FULL and min(count for count, _ in full) >= LEAST_ROWS
+    return len(full) >= FULL and min(count for count, _ in full) >= MIN_ROWS
 
 
 def rate(batches: Sequence[Batch]) -> float:
@@ -226,19 +226,19 @@ def rate(batches: Sequence[Batch]) -> float:
     return sum(count for count, _ in batches) / sum(seconds for _, seconds in batches)
 
 
-def _linked(run: Path, topics: Sequence[Path]) -> Places:
+def _linked(run: Path, topics: Sequence[Path]) -> RunLayout:
     """A run that reads topics which are there already."""
-    places = Places(run)
+    layout = RunLayout(run)
     for path in topics:
-        link = places.topic(path.name)
+        link = layout.topic(path.name)
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(path)
-    return places
+    return layout
 
 
 def records_of(engine: SparkEngine, name: str, first: int = 0) -> list[BatchRecord]:
     """What an operator did."""
-    log = BatchLog(engine.places.batches(name))
+    log = BatchLog(engine.layout.batches(name))
     return [record for record in log.news() if record.batch >= first and record.tasks]
 
 
@@ -267,7 +267,7 @@ def _streamed(spark: SparkSession, place: Path, frame: DataFrame) -> float:
     with settings(spark, native_settings(TASKS)):
         query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
     seen: dict[int, Batch] = {}
-    deadline = time.monotonic() + MOST_S
+    deadline = time.monotonic() + MAX_S
     while time.monotonic() < deadline and not is_enough(found := full_batches(seen.values())):
         time.sleep(0.1)
         for told in query.recentProgress:
@@ -333,10 +333,10 @@ class TopicRowsReader(DataSourceStreamReader):
 def whole_topics(run: Path) -> dict[str, Path]:
     """Topics of whole events, as all pipelines read them."""
     _say("filling topics with whole events")
-    places, paths = Places(run), {}
+    layout, paths = RunLayout(run), {}
     pipelines = [QUERIES[query].build("thesis", SETTING) for query in ("q1", "q3")]
     for pipeline in pipelines:
-        for topic in make_topics(pipeline, places, list(pipeline.feeds)):
+        for topic in make_topics(pipeline, layout, list(pipeline.feeds)):
             count = WHOLE_BIDS if topic.name == BIDS.name else WHOLE_OTHERS
             fill(topic, whole_events(topic.name, count))
             paths[topic.name] = topic.directory
@@ -347,10 +347,10 @@ def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Pat
     """Rows a second from the first topic to the end of the last operator's work."""
     _say(f"{case.query}: whole pipeline")
     pipeline = case.pipeline()
-    places = _linked(run, [topics[name] for name in pipeline.feeds])
-    engine = SparkEngine(spark, pipeline, places)
+    layout = _linked(run, [topics[name] for name in pipeline.feeds])
+    engine = SparkEngine(spark, pipeline, layout)
     engine.start()
-    while not engine.is_drained and engine.at < 3 * MOST_S:
+    while not engine.is_drained and engine.at < 3 * MAX_S:
         engine.advance(0.25)
         assert not engine.failed, engine.failed
     engine.stop()
@@ -371,12 +371,12 @@ def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Pat
 def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float], float]:
     """Gaps between commits of the own operator around changes of k, and the usual one."""
     _say(f"{case.query}: changes of k")
-    pipeline, places = case.pipeline(), Places(run)
+    pipeline, layout = case.pipeline(), RunLayout(run)
     reads = pipeline.operators[case.own].reads
     made = [pa.Table.from_batches(ready_rows(pipeline, name, ENOUGH)) for name in reads]
-    topics = make_topics(pipeline, places, reads)
-    warm(spark, max(CHANGES), run.with_name("warming"))  # as when any run begins
-    engine = SparkEngine(spark, case.alone(), places)
+    topics = make_topics(pipeline, layout, reads)
+    start_workers(spark, max(CHANGES), run.with_name("warming"))  # as when any run begins
+    engine = SparkEngine(spark, case.alone(), layout)
     engine.start()
     with Feeding(topics, made, STEADY):
         engine.advance(4)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.runs.run_directory import begin_run, finish_run
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 MINUTES = 140
 QUERIES = ("q1", "q11")
@@ -49,12 +49,12 @@ def worked_s() -> float:
 
 def plain(spec: RunSpec) -> None:
     """One run of which only the figures are kept."""
-    prepare(spec).run()
+    prepare_simulation(spec).run()
 
 
 def kept(spec: RunSpec, directory: Path) -> None:
     """One run with its directory."""
-    prepared = prepare(spec)
+    prepared = prepare_simulation(spec)
     with begin_run(directory, spec.to_json(), prepared.header()) as journal:
         result = prepared.run(journal.write)
     finish_run(directory, result)

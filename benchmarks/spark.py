@@ -24,23 +24,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule, run_loop
+from penstock.control.loop import LoopSchedule, run_loop
 from penstock.control.registry import find_policy
 from penstock.core.guards import Guards
 from penstock.demos import images
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
 ROWS = 80_000_000
 #: A full topic is worked on for so long, unless it is empty before.
-MOST_S = 15.0
+MAX_S = 15.0
 CHUNK = 1 << 16
 WAIT_S = 0.02
 PHOTOS = 40_000
@@ -53,7 +53,7 @@ def main() -> int:
         place = Path(home)
         spark = start_session("bench", 24, place / "spark.log")
         spark.dataSource.register(Generator)
-        warm(spark, 18, place / "warming")
+        start_workers(spark, 18, place / "warming")
         rows = [
             *throughput(spark, place),
             *elasticity(spark, place),
@@ -135,7 +135,7 @@ def _pipeline(name: str) -> Pipeline:
 
 def _filled(run: Path, rows: int) -> Path:
     """A topic full of rows, in segments as a producer writes them."""
-    topic = Topic.create(Places(run).topic("in"), SCHEMA)
+    topic = Topic.create(RunLayout(run).topic("in"), SCHEMA)
     values = np.random.default_rng(1).random(CHUNK)
     with TopicWriter(topic, "bench") as writer:
         for first in range(0, rows, 16 * CHUNK):
@@ -153,11 +153,11 @@ def topic_rate(
     spark: SparkSession, run: Path, topic: Path, pipeline: Pipeline
 ) -> tuple[float, int]:
     """Rows a second of an operator on a full topic, and rows of a full batch."""
-    places = Places(run)
-    places.topic("in").parent.mkdir(parents=True)
-    places.topic("in").symlink_to(topic)
+    layout = RunLayout(run)
+    layout.topic("in").parent.mkdir(parents=True)
+    layout.topic("in").symlink_to(topic)
     _say(f"{run.name} operator through topics")
-    records = _work_off(SparkEngine(spark, pipeline, places))
+    records = _work_off(SparkEngine(spark, pipeline, layout))
     usual = max(record.rows_in for record in records)
     # batches grow until they last as long as they shall; the last one may be a rest
     full = [(a, b) for a, b in pairwise(records) if b.rows_in > 0.4 * usual]
@@ -168,7 +168,7 @@ def topic_rate(
 def _work_off(engine: SparkEngine) -> list[BatchRecord]:
     engine.start()
     (one,) = engine._followed.values()
-    while not engine.is_drained and not engine.failed and engine.at < MOST_S:
+    while not engine.is_drained and not engine.failed and engine.at < MAX_S:
         engine.advance(0.5)
     engine.stop()
     assert not engine.failed, engine.failed
@@ -245,7 +245,7 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
     _say("changes of k")
     run = place / "waits"
     _filled(run, 1 << 18)
-    engine = SparkEngine(spark, _waiting(), Places(run))
+    engine = SparkEngine(spark, _waiting(), RunLayout(run))
     engine.start()
     engine.advance(6)
     changes: list[dict[str, Any]] = []
@@ -317,19 +317,19 @@ def gaps(records: list[BatchRecord]) -> tuple[list[float], float]:
 def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
     """Processor time of this process, loop and monitor, beside all that the images need."""
     _say("the loop's own cost")
-    pipeline, places = images.build(service_s=WAIT_S), Places(place / "own")
+    pipeline, layout = images.build(service_s=WAIT_S), RunLayout(place / "own")
     photos = pipeline.topics["photos"]
-    topic = Topic.create(places.topic("photos"), photos.schema)
+    topic = Topic.create(layout.topic("photos"), photos.schema)
     with TopicWriter(topic, "bench") as writer:
         for first in range(0, PHOTOS, 1000):
             due = pa.array([0] * 1000, pa.timestamp("us", "UTC"))
             writer.append(pipeline.feeds["photos"].make(first, due))
-    engine = SparkEngine(spark, pipeline, places)
+    engine = SparkEngine(spark, pipeline, layout)
     engine.start()
     own, before = time.process_time(), _tree_s()
     policy = find_policy("ds2")
     decider = Decider(policy, policy.params(), Guards.parse({"cooldown_s": 6}, "guard"))
-    for _ in run_loop(engine, decider, Schedule(duration_s=30, interval_s=2)):
+    for _ in run_loop(engine, decider, LoopSchedule(duration_s=30, interval_s=2)):
         pass
     # a worker that has ended since counts for nothing, so that the share is rather too large
     whole = sum(seconds - before.get(pid, 0.0) for pid, seconds in _tree_s().items())

@@ -33,12 +33,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.native_state.repartition import native_settings, settings
 from penstock.engines.spark.native_state.rescaler import STEPS
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
 from penstock.topics.embedded.topic import Topic
@@ -49,7 +49,7 @@ FEW, MANY, MOST = 100_000, 1_000_000, 10_000_000
 ROWS = 40_000_000
 CHUNK = 1 << 17
 #: A full topic is worked on for so long, unless it is empty before.
-MOST_S = 20.0
+MAX_S = 20.0
 #: Rows/s while k changes, and rows of a batch while the size of the state is compared.
 STEADY, BATCH = 50_000, 100_000
 COLUMNS = "key long, v double"
@@ -67,7 +67,7 @@ def main() -> int:
         place = Path(home)
         spark = start_session("bench", 12, place / "spark.log")
         spark.dataSource.register(TopicRows)
-        warm(spark, 6, place / "warming")
+        start_workers(spark, 6, place / "warming")
         rows = [
             *speed(spark, place),
             *sliced_changes(spark, place),
@@ -110,10 +110,12 @@ def native_count() -> Pipeline:
     return pipeline
 
 
-def fill(pipeline: Pipeline, places: Places, keys: int, rows: int, *, each: bool = False) -> Topic:
+def fill(
+    pipeline: Pipeline, layout: RunLayout, keys: int, rows: int, *, each: bool = False
+) -> Topic:
     """Put rows into the topic: keys drawn evenly, or each key in turn."""
-    make_topics(pipeline, places)
-    topic, rng = Topic.open(places.topic("in")), np.random.default_rng(1)
+    make_topics(pipeline, layout)
+    topic, rng = Topic.open(layout.topic("in")), np.random.default_rng(1)
     values = pa.array(rng.random(CHUNK))
     with TopicWriter(topic, "bench") as writer:
         for first in range(0, rows, CHUNK):
@@ -170,11 +172,11 @@ def speed(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """A keyed count of ours, and Spark's own on the same topic."""
     for keys in (FEW, MANY):
         _say(f"counting, {keys:,} keys")
-        places = Places(place / f"speed-{keys}")
-        topic = fill(sliced_count(), places, keys, ROWS)
-        engine = SparkEngine(spark, sliced_count(), places)
+        layout = RunLayout(place / f"speed-{keys}")
+        topic = fill(sliced_count(), layout, keys, ROWS)
+        engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
-        work_off(engine, MOST_S)
+        work_off(engine, MAX_S)
         engine.stop()
         records = records_of(engine)
         usual = max(record.rows_in for record in records)
@@ -182,7 +184,7 @@ def speed(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
         seconds = sum(b.committed_at - a.committed_at for a, b in full)
         ours = sum(record.rows_in for _, record in full) / seconds
         theirs = plain_rate(spark, place / f"plain-{keys}", topic.directory, usual)
-        shutil.rmtree(places.run)
+        shutil.rmtree(layout.run)
         yield (
             f"sliced count / Spark's own `groupBy().count()`, {keys:,} keys",
             f"**{ours / theirs:.2f}** ({ours / 1e6:.2f} / {theirs / 1e6:.2f} M rows/s)",
@@ -259,12 +261,12 @@ def sliced_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
     """Change k of a sliced count under a steady load."""
     for keys in (FEW, MANY):
         _say(f"changes of k, sliced, {keys:,} keys")
-        places = Places(place / f"sliced-{keys}")
-        fill(sliced_count(), places, keys, keys, each=True)
-        engine = SparkEngine(spark, sliced_count(), places)
+        layout = RunLayout(place / f"sliced-{keys}")
+        fill(sliced_count(), layout, keys, keys, each=True)
+        engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
         work_off(engine, 60)
-        with Feeding(places.topic("in"), keys, STEADY, 0.1):
+        with Feeding(layout.topic("in"), keys, STEADY, 0.1):
             engine.advance(6)
             first = engine._followed["count"].log.next
             for k in (6, 3, 8, 2, 5, 1, 4, 2):
@@ -272,7 +274,7 @@ def sliced_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
                 engine.advance(4)
         engine.stop()
         around, usual = gaps(records_of(engine, first))
-        shutil.rmtree(places.run)
+        shutil.rmtree(layout.run)
         yield (
             f"longest gap between commits around a change of k / usual gap, sliced, {keys:,} keys",
             f"**{max(around) / usual:.2f}** ({max(around):.2f} / {usual:.2f} s)",
@@ -284,14 +286,14 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
     """Change k of a count with Spark's own state; what each step takes."""
     for keys in (FEW, MANY):
         _say(f"changes of k, native, {keys:,} keys")
-        places = Places(place / f"native-{keys}")
-        fill(native_count(), places, keys, keys, each=True)
-        engine = SparkEngine(spark, native_count(), places)
+        layout = RunLayout(place / f"native-{keys}")
+        fill(native_count(), layout, keys, keys, each=True)
+        engine = SparkEngine(spark, native_count(), layout)
         engine.start()
         work_off(engine, 120)
         steps: list[dict[str, Any]] = []
         after: list[float] = []
-        with Feeding(places.topic("in"), keys, STEADY / 5, 0.1):
+        with Feeding(layout.topic("in"), keys, STEADY / 5, 0.1):
             for k in (4, 2, 3):
                 engine.apply(Plan(replicas={"count": k}))
                 while len(after) < len(steps) + 1:
@@ -304,7 +306,7 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
                         break
                 engine.advance(3)
         engine.stop()
-        shutil.rmtree(places.run)
+        shutil.rmtree(layout.run)
         each = ", ".join(
             f"{step} {statistics.median(one[f'{step}_s'] for one in steps):.2f}" for step in STEPS
         )
@@ -324,19 +326,19 @@ def size(spark: SparkSession, place: Path) -> tuple[str, str, str]:
     seconds, longest = {}, {}
     for keys in (FEW, MOST):
         _say(f"batches of {BATCH:,} rows, {keys:,} keys")
-        places = Places(place / f"size-{keys}")
-        fill(sliced_count(), places, keys, keys, each=True)
-        engine = SparkEngine(spark, sliced_count(), places)
+        layout = RunLayout(place / f"size-{keys}")
+        fill(sliced_count(), layout, keys, keys, each=True)
+        engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
         work_off(engine, 240)
         first = engine._followed["count"].log.next
-        with Feeding(places.topic("in"), keys, BATCH, 1.0):
+        with Feeding(layout.topic("in"), keys, BATCH, 1.0):
             engine.advance(30)
         engine.stop()
         full = [r for r in records_of(engine, first) if BATCH <= r.rows_in < 2 * BATCH]
         took = [record.committed_at - record.planned_at for record in full]
         seconds[keys], longest[keys] = statistics.median(took), max(took)
-        shutil.rmtree(places.run)
+        shutil.rmtree(layout.run)
     return (
         f"batch of {BATCH:,} rows at {MOST:,} keys / at {FEW:,} keys",
         f"**{seconds[MOST] / seconds[FEW]:.2f}** ({seconds[MOST]:.2f} / {seconds[FEW]:.2f} s;"
@@ -353,15 +355,15 @@ def resuming(place: Path) -> tuple[str, str, str]:
     took = {}
     for keys in (1000, MANY):
         _say(f"resume after kill -9, {keys:,} keys")
-        places = Places(place / f"resume-{keys}")
-        fill(sliced_count(), places, keys, keys, each=True)
-        first = _child(places)
+        layout = RunLayout(place / f"resume-{keys}")
+        fill(sliced_count(), layout, keys, keys, each=True)
+        first = _child(layout)
         _told(first, "drained")
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-        with TopicWriter(Topic.open(places.topic("in")), "bench") as writer:
+        with TopicWriter(Topic.open(layout.topic("in")), "bench") as writer:
             writer.append(pa.table({"key": [1], "v": [1.0]}, schema=SCHEMA))
-        again = _child(places)
+        again = _child(layout)
         took[keys] = _told(again, "drained")["since_session_s"]
         again.kill()
         again.wait()
@@ -372,8 +374,8 @@ def resuming(place: Path) -> tuple[str, str, str]:
     )
 
 
-def _child(places: Places) -> subprocess.Popen[str]:
-    command = [sys.executable, __file__, "--resume", str(places.run)]
+def _child(layout: RunLayout) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "--resume", str(layout.run)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -388,10 +390,10 @@ def _told(child: "subprocess.Popen[str]", state: str) -> dict[str, Any]:
 
 def resumed(run: Path) -> int:
     """Run the count, tell when everything is processed, and wait for the end."""
-    places = Places(run)
-    spark = start_session("bench", 8, places.log)
+    layout = RunLayout(run)
+    spark = start_session("bench", 8, layout.log)
     began = time.monotonic()
-    engine = SparkEngine(spark, sliced_count(), places)
+    engine = SparkEngine(spark, sliced_count(), layout)
     engine.start()
     work_off(engine, 120)
     told = {"state": "drained", "since_session_s": round(time.monotonic() - began, 2)}

@@ -29,10 +29,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """One Spark session for all tests that need one."""
     # loaded where it is needed: other tests shall not wait for Spark
     from penstock.engines.spark.cluster.session import end_session, start_session  # noqa: PLC0415
-    from penstock.engines.spark.cluster.worker_pool import warm  # noqa: PLC0415
+    from penstock.engines.spark.cluster.worker_pool import start_workers  # noqa: PLC0415
 
     home = tmp_path_factory.mktemp("spark")
     session = start_session("tests", 24, home / "spark.log")
-    warm(session, 12, home / "warming")
+    start_workers(session, 12, home / "warming")
     yield session
     end_session(session)

@@ -8,20 +8,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import Pace
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
 from penstock.workloads.workload import Workload
 
-QUICK = Pace(batch_s=0.5, gap_s=0.2, window_s=4.0)
+QUICK = BatchTiming(batch_s=0.5, gap_s=0.2, window_s=4.0)
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(tmp_path / "run")
+def layout(tmp_path: Path) -> RunLayout:
+    return RunLayout(tmp_path / "run")
 
 
 class Started:
@@ -34,21 +34,21 @@ class Started:
         self._threads: list[threading.Thread] = []
 
     def engine(
-        self, pipeline: Pipeline, load: Workload | None = None, places: Places | None = None
+        self, pipeline: Pipeline, load: Workload | None = None, layout: RunLayout | None = None
     ) -> SparkEngine:
         """Start an engine; its feeds follow the load, evenly."""
-        places = places or Places(self._home / f"run-{len(self.engines)}")
-        engine = SparkEngine(self._spark, pipeline, places, pace=QUICK)
+        layout = layout or RunLayout(self._home / f"run-{len(self.engines)}")
+        engine = SparkEngine(self._spark, pipeline, layout, pace=QUICK)
         self.engines.append(engine)
         engine.start()
         for feed in pipeline.feeds.values() if load is not None else ():
-            thread = threading.Thread(target=self._feed, args=(places, feed, load), daemon=True)
+            thread = threading.Thread(target=self._feed, args=(layout, feed, load), daemon=True)
             thread.start()
             self._threads.append(thread)
         return engine
 
-    def _feed(self, places: Places, feed: object, load: Workload) -> None:
-        with TopicWriter(Topic.open(places.topic(feed.topic)), "feed") as writer:  # type: ignore[attr-defined]
+    def _feed(self, layout: RunLayout, feed: object, load: Workload) -> None:
+        with TopicWriter(Topic.open(layout.topic(feed.topic)), "feed") as writer:  # type: ignore[attr-defined]
             Producer(writer, feed.make, load).run(stop=self._stop)  # type: ignore[attr-defined]
 
     def stop(self) -> None:

@@ -11,7 +11,7 @@ from tests.contracts.policy_checks import CHECKS
 
 from penstock.control.policy_file import load_policy_file
 from penstock.control.registry import builtin_policies
-from penstock.lab.papers.experiments import PAPERS, load_published
+from penstock.lab.papers.experiments import PAPERS, load_experiments
 
 pytestmark = pytest.mark.slow
 
@@ -74,5 +74,5 @@ def test_the_changelog_and_the_package_agree_on_the_version() -> None:
 def test_every_claim_has_its_verdict_in_the_reproduction() -> None:
     text = (ROOT / "docs" / "reproduction.md").read_text()
     for paper in PAPERS:
-        for claim in load_published(paper).claims:
+        for claim in load_experiments(paper).claims:
             assert f"| {claim.id} |" in text, f"{claim.id}: run make reproduce"

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.nexmark.event_order import KINDS
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import rows
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
@@ -16,7 +16,7 @@ from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schema import EVENT, parse_schema
 
 #: The events of the queries.
-SETTING = Setting(hot=False)
+SETTING = StreamSettings(hot=False)
 #: Rows of one call, as a producer asks for them at most.
 PART = 1 << 16
 
@@ -65,11 +65,11 @@ def fill(topic: Topic, made: Iterator[pa.RecordBatch], again: int = 1) -> None:
         topic.publish("bench", number, kept, time.time())
 
 
-def make_topics(pipeline: Pipeline, places: Places, names: Sequence[str]) -> list[Topic]:
+def make_topics(pipeline: Pipeline, layout: RunLayout, names: Sequence[str]) -> list[Topic]:
     """Make some topics of a pipeline."""
     found = (pipeline.topics[name] for name in names)
     return [
-        Topic.create(places.topic(one.name), one.schema, partition=one.partition) for one in found
+        Topic.create(layout.topic(one.name), one.schema, partition=one.partition) for one in found
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.pipelines.description import describe
 from penstock.runs.run_directory import begin_run, finish_run
-from penstock.runs.spark_preparation import prepare
+from penstock.runs.spark_preparation import prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
 
 FILES = ("result.json", "run.toml", "pipeline.json", "orders/double.json", "native/double.json")
@@ -37,7 +37,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_command_ends_with_a_traceback(
     pipeline: Path, tmp_path: Path, file: str, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, prepared = tmp_path / "run", prepare(SparkSpec(pipeline=str(pipeline)))
+    run, prepared = tmp_path / "run", prepare_spark_run(SparkSpec(pipeline=str(pipeline)))
     with begin_run(run, prepared.spec.to_json(), prepared.header()):
         pass
     (run / "pipeline.json").write_text(json.dumps(describe(prepared.pipeline)))

@@ -12,7 +12,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.errors import PenstockError
 from penstock.lab.grid import backends as kinds
-from penstock.lab.grid.spark_backend import OnSpark
+from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spark_spec import SparkSpec
 
 Capture = pytest.CaptureFixture[str]
@@ -55,7 +55,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
     """Let another function run the specs."""
 
     def use(run: Run) -> None:
-        monkeypatch.setitem(kinds.KINDS, "spark", OnSpark(run))
+        monkeypatch.setitem(kinds.KINDS, "spark", SparkBackend(run))
 
     use(figures)
     return use

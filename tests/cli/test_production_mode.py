@@ -9,7 +9,7 @@ from penstock.cli.main import main
 from penstock.cli.spark_runs import default_directory, prepare_policies
 from penstock.errors import InputError
 from penstock.reports.run_statement import start_statement
-from penstock.runs.spark_preparation import Prepared, prepare
+from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
 
 OPEN = """
@@ -41,15 +41,15 @@ def shop(tmp_path: Path) -> str:
     return str(path)
 
 
-def ready(shop: str, **more: object) -> Prepared:
-    return prepare(SparkSpec(pipeline=shop, policy="ds2", **more))  # type: ignore[arg-type]
+def ready(shop: str, **more: object) -> PreparedSparkRun:
+    return prepare_spark_run(SparkSpec(pipeline=shop, policy="ds2", **more))  # type: ignore[arg-type]
 
 
 def test_a_run_without_a_workload_is_not_named_after_one(shop: str) -> None:
     prepared = ready(shop)
     assert prepared.workload == ""
     assert default_directory(prepared, "ds2").name.startswith("shop-ds2-2")
-    images = prepare(SparkSpec(pipeline="images"))
+    images = prepare_spark_run(SparkSpec(pipeline="images"))
     assert default_directory(images, "queueing").name.startswith("images-pulsar-queueing-2")
 
 
@@ -96,7 +96,9 @@ def test_the_statement_names_what_a_person_needs(shop: str) -> None:
 
 
 def test_the_statement_of_a_workload_names_it_and_fits_80_columns() -> None:
-    lines = start_statement(prepare(SparkSpec(pipeline="tweets-complex")), Path("runs/tweets"))
+    lines = start_statement(
+        prepare_spark_run(SparkSpec(pipeline="tweets-complex")), Path("runs/tweets")
+    )
     assert "of a workload" in lines[0]
     assert "(pulsar)" in lines[1]
     assert max(map(len, lines)) <= 80

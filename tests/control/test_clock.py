@@ -12,7 +12,7 @@ from tests.control.rig import SlowEngine, TurnedClock, policy_of, wants
 
 from penstock.control.clock import missed_between, next_due, run_clock
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.snapshot import Snapshot
 
 NOTHING = wants()
@@ -25,7 +25,7 @@ def run(
     start_s: float = 0.0,
     **options: Any,
 ) -> list[Tick]:
-    schedule = Schedule(duration_s=duration_s, interval_s=15.0, start_s=start_s)
+    schedule = LoopSchedule(duration_s=duration_s, interval_s=15.0, start_s=start_s)
     decider = Decider(policy_of(answer))
     return list(run_loop(engine, decider, schedule, clock=engine.clock, **options))
 
@@ -79,7 +79,7 @@ def test_whatever_is_late_no_multiple_has_two_ticks_and_none_is_forgotten(
     sleeps: dict[int, float], interval_s: float
 ) -> None:
     engine = SlowEngine(oversleeps={n * interval_s: s for n, s in sleeps.items()})
-    schedule = Schedule(duration_s=20 * interval_s, interval_s=interval_s)
+    schedule = LoopSchedule(duration_s=20 * interval_s, interval_s=interval_s)
     decider = Decider(policy_of(wants()))
     ticks = list(run_loop(engine, decider, schedule, clock=engine.clock))
     assert all(before.at < after.at for before, after in pairwise(ticks))
@@ -112,7 +112,7 @@ def test_a_run_may_last_until_it_is_stopped() -> None:
 def test_who_stops_between_two_ticks_gets_no_other() -> None:
     stopped: list[bool] = []
     engine = SlowEngine()
-    schedule = Schedule(duration_s=math.inf, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=math.inf, interval_s=15.0)
     seen = []
     loop = run_loop(
         engine, Decider(policy_of(wants())), schedule, clock=engine.clock, stop=lambda: any(stopped)
@@ -152,6 +152,6 @@ def test_a_resumed_run_goes_on_at_the_next_multiple() -> None:
 
 
 def test_a_simulator_has_the_same_schedule_without_a_clock() -> None:
-    schedule = Schedule(duration_s=40.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=40.0, interval_s=15.0)
     ticks = run_loop(SlowEngine(), Decider(policy_of(wants())), schedule)
     assert [tick.at for tick in ticks] == [15, 30, 40]

@@ -8,7 +8,7 @@ from tests.control.rig import SlowEngine, policy_of, wants
 
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.guards import Guards
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
@@ -26,7 +26,7 @@ def run(
     **options: Any,
 ) -> list[Tick]:
     decider = Decider(policy_of(answer), guards=guards or Guards())
-    schedule = Schedule(duration_s=duration_s, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=duration_s, interval_s=15.0)
     options = {"patience": PATIENCE, "clock": engine.clock} | options
     return list(run_loop(engine, decider, schedule, **options))
 

@@ -3,13 +3,13 @@
 from tests.fakes import ONE_MORE, FakeEngine
 
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.guards import Guards
 
 
 def run(engine: FakeEngine, *, guards: Guards | None = None, **schedule: float) -> list[Tick]:
     times = {"duration_s": 60.0, "interval_s": 15.0} | schedule
-    return list(run_loop(engine, Decider(ONE_MORE, guards=guards), Schedule(**times)))
+    return list(run_loop(engine, Decider(ONE_MORE, guards=guards), LoopSchedule(**times)))
 
 
 def test_there_is_one_tick_an_interval_and_a_shorter_one_at_the_end() -> None:

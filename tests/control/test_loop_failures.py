@@ -18,7 +18,7 @@ from tests.control.rig import AT_MOST, OPERATORS, SlowEngine, policy_of, wants
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
 from penstock.control.limits import ask_within
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.decision import Decision, Placement, Target
 from penstock.core.guards import Guards
 from penstock.core.snapshot import Snapshot
@@ -28,7 +28,7 @@ from penstock.runs.journal import JournalWriter, read_journal
 from penstock.runs.tick_json import tick_to_json
 
 Answer = Callable[[Snapshot], Any]
-FOUR = Schedule(duration_s=60.0, interval_s=15.0)
+FOUR = LoopSchedule(duration_s=60.0, interval_s=15.0)
 
 
 def run(answer: Answer, engine: SlowEngine | None = None, **options: Any) -> list[Tick]:
@@ -241,7 +241,7 @@ def test_whatever_a_policy_does_the_loop_lives_and_the_journal_knows_what_was_ca
         sane.append(is_sane)
         return act(now)
 
-    schedule = Schedule(duration_s=15.0 * len(acts), interval_s=15.0)
+    schedule = LoopSchedule(duration_s=15.0 * len(acts), interval_s=15.0)
     decider = Decider(policy_of(answer), guards=Guards(), ask=ask_within(30.0))
     with TemporaryDirectory() as root:
         path = Path(root) / "journal.jsonl"

@@ -8,7 +8,7 @@ import pytest
 from tests.demos.in_memory import column, run
 
 from penstock.demos import images
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 
 PHOTOS = 300
 
@@ -43,7 +43,7 @@ def test_guesses_are_right_as_often_as_the_model_is(topics: dict[str, pa.Table])
 
 
 def test_recognition_takes_the_time_it_is_given(topics: dict[str, pa.Table]) -> None:
-    service = Service(service_s=0.01, scv=0.1)
+    service = EmulatedService(service_s=0.01, scv=0.1)
     recognise = images.build(service_s=0.01, scv=0.1).operators["recognise"]
     model = recognise.options.resource()
     batch = topics["small"].slice(0, 4).to_batches()[0]

@@ -13,7 +13,7 @@ import pytest
 from tests.demos.in_memory import column, run
 
 from penstock.demos import tweets_complex
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.texts import messages as sayings
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
 from penstock.engines.simulator import library
@@ -89,7 +89,7 @@ def test_only_what_is_kept_is_waited_for(topics: dict[str, pa.Table]) -> None:
     begun = time.perf_counter()
     kept = news(batch)
     took_s = time.perf_counter() - begun
-    service = Service(service_s=0.02, scv=0.01)
+    service = EmulatedService(service_s=0.02, scv=0.01)
     assert 0 < len(kept) < len(batch)
     assert took_s >= service.times("news", kept["id"]).sum()
 

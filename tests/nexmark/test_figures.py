@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from penstock.nexmark.event_order import AUCTIONS, BIDS, KINDS, PERSONS
-from penstock.nexmark.settings import BASE_MS, Setting
+from penstock.nexmark.settings import BASE_MS, StreamSettings
 from penstock.nexmark.splitmix import Ints
 from penstock.nexmark.stream import rows
 from penstock.nexmark.times import FixedRate
@@ -15,7 +15,7 @@ from penstock.nexmark.times import FixedRate
 MILLION = 1_000_000
 
 
-def numbers(setting: Setting, events: int = MILLION) -> dict[str, Ints]:
+def numbers(setting: StreamSettings, events: int = MILLION) -> dict[str, Ints]:
     table = rows(
         BIDS, *BIDS.rows_within(0, events), setting, ("auction", "bidder", "price", "dateTime")
     )
@@ -25,12 +25,12 @@ def numbers(setting: Setting, events: int = MILLION) -> dict[str, Ints]:
 @pytest.fixture(scope="module")
 def bids() -> dict[str, Ints]:
     """The bids of a million events."""
-    return numbers(Setting())
+    return numbers(StreamSettings())
 
 
 def test_bids_on_every_123rd_auction() -> None:
     """Query 2 over 100,000 events."""
-    bids = numbers(Setting(), 100_000)
+    bids = numbers(StreamSettings(), 100_000)
     matching = bids["price"][bids["auction"] % 123 == 0]
     assert (len(matching), matching.sum()) == (394, 2_934_195_312)
 
@@ -67,7 +67,7 @@ def database() -> Iterator[duckdb.DuckDBPyConnection]:
     """The first 100,000 events."""
     with duckdb.connect(config={"threads": 1}) as database:
         for name, kind in KINDS.items():
-            database.register(name, rows(kind, *kind.rows_within(0, 100_000), Setting()))
+            database.register(name, rows(kind, *kind.rows_within(0, 100_000), StreamSettings()))
         yield database
 
 
@@ -78,9 +78,9 @@ def test_rows_of_queries(query: str, expected: int, database: duckdb.DuckDBPyCon
 
 def test_bids_without_their_auction_or_bidder(bids: dict[str, Ints]) -> None:
     """A million events name 766 times an auction that never opens, 40,299 times nobody."""
-    auctions = rows(AUCTIONS, 0, 60_000, Setting(), ("id",))["id"].to_numpy()
+    auctions = rows(AUCTIONS, 0, 60_000, StreamSettings(), ("id",))["id"].to_numpy()
     assert np.count_nonzero(~np.isin(bids["auction"], auctions)) == 766
-    persons = rows(PERSONS, 0, 20_000, Setting(), ("id",))["id"].to_numpy()
+    persons = rows(PERSONS, 0, 20_000, StreamSettings(), ("id",))["id"].to_numpy()
     assert np.count_nonzero(~np.isin(bids["bidder"], persons)) == 40_299
 
 
@@ -90,20 +90,20 @@ def test_hot_ones_get_their_share(bids: dict[str, Ints]) -> None:
     assert np.mean(bids["auction"] == 1000 + newest // 100 * 100) == pytest.approx(0.505, abs=0.005)
     hot_bidder = 2001 + ids // 5000 * 100
     assert np.mean(bids["bidder"] == hot_bidder) == pytest.approx(0.75, abs=0.002)
-    off = numbers(Setting(hot=False), 100_000)
+    off = numbers(StreamSettings(hot=False), 100_000)
     assert np.mean(off["bidder"] == hot_bidder[: len(off["bidder"])]) < 0.01
 
 
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [
-        pytest.param(Setting(), 19_918, id="10,000 events/s: nobody comes back"),
-        pytest.param(Setting(clock=FixedRate(1000)), 35_927, id="1,000 events/s"),
-        pytest.param(Setting(clock=FixedRate(200)), 144_068, id="200 events/s"),
-        pytest.param(Setting(clock=FixedRate(200), hot=False), 154_369, id="200, hot off"),
+        pytest.param(StreamSettings(), 19_918, id="10,000 events/s: nobody comes back"),
+        pytest.param(StreamSettings(clock=FixedRate(1000)), 35_927, id="1,000 events/s"),
+        pytest.param(StreamSettings(clock=FixedRate(200)), 144_068, id="200 events/s"),
+        pytest.param(StreamSettings(clock=FixedRate(200), hot=False), 154_369, id="200, hot off"),
     ],
 )
-def test_sessions_of_bidders(setting: Setting, expected: int) -> None:
+def test_sessions_of_bidders(setting: StreamSettings, expected: int) -> None:
     """Query 11: ten seconds without a bid end a session."""
     bids = numbers(setting)
     order = np.lexsort((bids["dateTime"], bids["bidder"]))
@@ -115,7 +115,7 @@ def test_sessions_of_bidders(setting: Setting, expected: int) -> None:
 def test_a_million_events_last_100_seconds(bids: dict[str, Ints]) -> None:
     at_ms = bids["dateTime"] // 1000 - BASE_MS
     assert (at_ms[0], at_ms[-1]) == (0, 99_999)
-    last = rows(AUCTIONS, 59_999, 60_000, Setting(), ("dateTime",))["dateTime"].cast("int64")
+    last = rows(AUCTIONS, 59_999, 60_000, StreamSettings(), ("dateTime",))["dateTime"].cast("int64")
     assert last.to_pylist() == [(BASE_MS + 100_000) * 1000]
 
 

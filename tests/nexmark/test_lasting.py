@@ -12,7 +12,7 @@ from penstock.engines.simulator import library
 from penstock.errors import InputError
 from penstock.nexmark.queries import QUERIES
 from penstock.nexmark.queries.declaration import declare
-from penstock.nexmark.queries.simulated_work import WORK, Lasting, lasting
+from penstock.nexmark.queries.simulated_work import WORK, SimulatedWork, lasting
 from penstock.pipelines.emulated_cpu import processor_s
 from penstock.runs.build_args import build_pipeline
 from penstock.workloads.workload import Workload
@@ -43,20 +43,20 @@ def test_a_query_that_waits_is_the_same_query(query: str) -> None:
 def test_rows_take_their_time_one_after_the_other() -> None:
     rows = pa.record_batch({"a": range(20)})
     began = time.perf_counter()
-    assert Lasting(lambda batch: batch, 0.005)(rows) is rows
-    assert Lasting(lambda _, state: state, 0.005)({"a": rows, "b": rows}, "state") == "state"
+    assert SimulatedWork(lambda batch: batch, 0.005)(rows) is rows
+    assert SimulatedWork(lambda _, state: state, 0.005)({"a": rows, "b": rows}, "state") == "state"
     assert time.perf_counter() - began >= 0.3
 
 
 def test_what_a_row_takes_by_itself_is_part_of_its_time() -> None:
     began = time.perf_counter()
-    Lasting(lambda _: time.sleep(0.5), 0.03)(pa.record_batch({"a": range(20)}))
+    SimulatedWork(lambda _: time.sleep(0.5), 0.03)(pa.record_batch({"a": range(20)}))
     assert 0.6 <= time.perf_counter() - began < 1.1  # one after the other
 
 
 def test_what_is_waited_for_counts_as_work_of_a_processor() -> None:
     before_s = processor_s()
-    Lasting(lambda batch: batch, 0.01)(pa.record_batch({"a": range(20)}))
+    SimulatedWork(lambda batch: batch, 0.01)(pa.record_batch({"a": range(20)}))
     assert processor_s() - before_s >= 0.19
 
 

@@ -18,8 +18,8 @@ from penstock.engines.simulator import library
 from penstock.errors import InputError
 from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries import QUERIES
-from penstock.nexmark.queries.common import Truth, Variant
-from penstock.nexmark.settings import BASE_MS, Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant
+from penstock.nexmark.settings import BASE_MS, StreamSettings
 from penstock.nexmark.stream import rows as rows_of
 from penstock.nexmark.times import FixedRate
 from penstock.nexmark.truths import difference, events_of, true_rows
@@ -43,13 +43,13 @@ CUTS = [
 every_case = pytest.mark.parametrize(("query", "variant"), CASES)
 
 
-def setting_of(query: str, variant: Variant) -> Setting:
+def setting_of(query: str, variant: Variant) -> StreamSettings:
     rate = 400 if (query, variant) == ("q5", "reference") else RATES[query]
-    return Setting(hot=variant == "reference", clock=FixedRate(rate))
+    return StreamSettings(hot=variant == "reference", clock=FixedRate(rate))
 
 
 @cache
-def events(setting: Setting) -> dict[str, pa.Table]:
+def events(setting: StreamSettings) -> dict[str, pa.Table]:
     return events_of(EVENTS, setting)
 
 
@@ -62,7 +62,7 @@ def ran(query: str, variant: Variant, rows: int, last: bool) -> tuple[Ran, pa.Ta
     setting = setting_of(query, variant)
     pipeline = QUERIES[query].build(variant, setting)
     found = run(pipeline, events(setting), rows, last=last)
-    truth: Truth = QUERIES[query].TRUTHS[variant]
+    truth: QueryTruth = QUERIES[query].TRUTHS[variant]
     closed = found.closed[truth.closed_by] if truth.closed_by else None
     return found, true_rows(truth, events(setting), closed)
 
@@ -129,7 +129,7 @@ def test_events_may_be_behind(query: str, variant: Variant) -> None:
 
     given = {kind: mixed(rows) for kind, rows in events(setting).items()}
     found = run(QUERIES[query].build(variant, setting), given, 433, last=True)
-    truth: Truth = QUERIES[query].TRUTHS[variant]
+    truth: QueryTruth = QUERIES[query].TRUTHS[variant]
     true = true_rows(truth, given, found.closed[truth.closed_by] if truth.closed_by else None)
     assert counted(found.topics["out"]) == counted(true)
     assert not any(found.late.values())
@@ -153,7 +153,9 @@ def test_what_is_closed_is_forgotten(query: str, variant: Variant) -> None:
 def test_query_3_forgets_those_who_wait_too_long() -> None:
     _, true = ran("q3", "thesis", 433, last=True)
     for_ever = QUERIES["q3"].TRUTHS["thesis"].sql.replace("<= 300000000", ">= 0")
-    assert len(true) < 0.9 * len(true_rows(Truth(sql=for_ever), events(setting_of("q3", "thesis"))))
+    assert len(true) < 0.9 * len(
+        true_rows(QueryTruth(sql=for_ever), events(setting_of("q3", "thesis")))
+    )
 
 
 def counts_of(
@@ -212,7 +214,7 @@ def test_query_11_has_bids_that_are_exactly_a_gap_apart() -> None:
     """So it matters to which session they belong."""
     setting = setting_of("q11", "reference")
     truth = QUERIES["q11"].TRUTHS["reference"]
-    apart = Truth(sql=truth.sql.replace("> 10000000", ">= 10000000"), closed_by="window")
+    apart = QueryTruth(sql=truth.sql.replace("> 10000000", ">= 10000000"), closed_by="window")
     both = [true_rows(each, events(setting), 1 << 60) for each in (truth, apart)]
     assert not difference(*both).is_none
 
@@ -233,7 +235,7 @@ PUBLISHED = {
 
 def test_truths_are_those_that_were_published() -> None:
     """Over 100,000 events, everything closed."""
-    tables = events_of(100_000, Setting())
+    tables = events_of(100_000, StreamSettings())
     for (query, variant), count in PUBLISHED.items():
         assert len(true_rows(QUERIES[query].TRUTHS[variant], tables, 1 << 60)) == count, query
 
@@ -241,9 +243,11 @@ def test_truths_are_those_that_were_published() -> None:
 @pytest.mark.slow
 def test_truths_end_with_the_watermark() -> None:
     """As Spark has them after a million events: it tells of a session at its end, not after it."""
-    last_bid = rows_of(BIDS, 919_999, 920_000, Setting())["dateTime"].cast(pa.int64())[0].as_py()
+    last_bid = (
+        rows_of(BIDS, 919_999, 920_000, StreamSettings())["dateTime"].cast(pa.int64())[0].as_py()
+    )
     columns = ("auction", "bidder", "price", "dateTime")
-    tables = {"bids": rows_of(BIDS, 0, 920_000, Setting(), columns)}
+    tables = {"bids": rows_of(BIDS, 0, 920_000, StreamSettings(), columns)}
     closed = last_bid - 4_000_000
     assert closed == (BASE_MS + 95_999) * 1000
     assert len(true_rows(QUERIES["q5"].TRUTHS["reference"], tables, closed)) == 50

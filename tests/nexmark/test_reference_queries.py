@@ -11,7 +11,7 @@ from penstock.errors import InputError
 from penstock.nexmark.event_order import KINDS
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.common import read_from
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import FixedRate
 from penstock.nexmark.truths import difference, events_of, true_rows
 
@@ -26,8 +26,8 @@ OTHERS = [query for query, module in QUERIES.items() if "thesis" not in module.T
 every_query = pytest.mark.parametrize("query", OTHERS)
 
 
-def setting_of(query: str) -> Setting:
-    return Setting(clock=FixedRate(RATES.get(query, 10_000)))
+def setting_of(query: str) -> StreamSettings:
+    return StreamSettings(clock=FixedRate(RATES.get(query, 10_000)))
 
 
 @every_query

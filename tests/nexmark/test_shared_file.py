@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
 
-from penstock.nexmark.event_order import KINDS, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import KINDS, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import rows
 from penstock.nexmark.vocabulary import (
     CHANNELS,
@@ -54,10 +54,10 @@ def shared_events() -> pa.Table:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_every_field_of_every_event(
-    kind: Kind, shared_events: pa.Table, shared_tables: Tables
+    kind: EventKind, shared_events: pa.Table, shared_tables: Tables
 ) -> None:
     theirs = shared_events.filter(pc.field("event_type") == list(KINDS.values()).index(kind))
-    ours = rows(kind, *kind.rows_within(0, EVENTS), Setting(tables=shared_tables))
+    ours = rows(kind, *kind.rows_within(0, EVENTS), StreamSettings(tables=shared_tables))
     assert kind.ids(0, len(ours)).tolist() == theirs["event_id"].to_pylist()
     for name in parse_schema(kind.schema).names:
         column = theirs[NAMES.get(name, f"{kind.name[0]}_{name.lower()}")]

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import InputError
-from penstock.nexmark.event_order import AUCTIONS, BIDS, PERSONS, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import AUCTIONS, BIDS, PERSONS, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import rows
 from penstock.nexmark.times import FixedRate
 
@@ -33,16 +33,16 @@ def parts(asked: "Wanted", first: int, end: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", [PERSONS, AUCTIONS, BIDS], ids=lambda kind: kind.name)
-def test_any_part_is_that_part_of_the_stream(kind: Kind) -> None:
+def test_any_part_is_that_part_of_the_stream(kind: EventKind) -> None:
     asked = wanted(kind=kind.name, events=EVENTS, partitions=3)
     assert asked.rows == EVENTS * kind.share // 50
-    assert parts(asked, 17, 90) == rows(kind, 17, 90, Setting())
+    assert parts(asked, 17, 90) == rows(kind, 17, 90, StreamSettings())
     assert asked.cut(40, 40) == []
 
 
 def test_options_in_whatever_case() -> None:
     asked = wanted(KIND="bids", hot="off", rate=200, columns="price, auction", rowsperbatch=7)
-    setting = Setting(hot=False, clock=FixedRate(200))
+    setting = StreamSettings(hot=False, clock=FixedRate(200))
     assert parts(asked, 0, 40_000) == rows(BIDS, 0, 40_000, setting, ("price", "auction"))
     assert (asked.rows, asked.rows_per_batch, asked.partitions) == (None, 7, 1)
 
@@ -90,11 +90,11 @@ def source(spark: "SparkSession") -> "SparkSession":
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [PERSONS, AUCTIONS, BIDS], ids=lambda kind: kind.name)
-def test_a_batch_read_is_the_stream(source: "SparkSession", kind: Kind) -> None:
+def test_a_batch_read_is_the_stream(source: "SparkSession", kind: EventKind) -> None:
     options = {"kind": kind.name, "events": EVENTS, "rate": 100, "partitions": 3}
     frame = source.read.format("penstock-nexmark").options(**options).load()
     assert frame.rdd.getNumPartitions() == 3
-    expected = rows(kind, 0, EVENTS * kind.share // 50, Setting(clock=FixedRate(100)))
+    expected = rows(kind, 0, EVENTS * kind.share // 50, StreamSettings(clock=FixedRate(100)))
     assert frame.toArrow().cast(expected.schema) == expected
 
 
@@ -112,6 +112,6 @@ def test_a_streaming_read_has_every_row_exactly_once(
     sizes = [batch["numInputRows"] for batch in query.recentProgress]
     assert sizes == [2000, 2000, 600]
     found = source.read.parquet(str(tmp_path / "rows")).toArrow()
-    expected = rows(BIDS, 0, 4600, Setting())
+    expected = rows(BIDS, 0, 4600, StreamSettings())
     by = [(name, "ascending") for name in expected.column_names]
     assert found.cast(expected.schema).sort_by(by) == expected.sort_by(by)

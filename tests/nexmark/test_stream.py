@@ -13,8 +13,8 @@ from tests.nexmark.plain import digest, plain_rows
 from tests.workloads.strategies import few
 
 from penstock.nexmark.bids import NUMBERS
-from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, KINDS, PERSONS, Kind
-from penstock.nexmark.settings import BASE_MS, Setting
+from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, KINDS, PERSONS, EventKind
+from penstock.nexmark.settings import BASE_MS, StreamSettings
 from penstock.nexmark.stream import events, making, rows
 from penstock.nexmark.times import FixedRate, Following
 from penstock.nexmark.vocabulary import own_tables
@@ -25,10 +25,10 @@ from penstock.workloads.registry import make_workload
 
 kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 SETTINGS = {
-    "reference": Setting(),
-    "thesis": Setting(hot=False),
-    "slow": Setting(clock=FixedRate(200)),
-    "wave": Setting(clock=Following(make_workload("cosine", 2) * 1e-3)),
+    "reference": StreamSettings(),
+    "thesis": StreamSettings(hot=False),
+    "slow": StreamSettings(clock=FixedRate(200)),
+    "wave": StreamSettings(clock=Following(make_workload("cosine", 2) * 1e-3)),
 }
 settings = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
@@ -39,7 +39,7 @@ def plain_tables() -> tuple[str, list[str]]:
     return bytes(tables.pool).decode(), tables.urls.to_pylist()
 
 
-def by_hand(event_id: int, setting: Setting) -> one_event.Row:
+def by_hand(event_id: int, setting: StreamSettings) -> one_event.Row:
     def at(number: int) -> int:
         return BASE_MS + int(setting.clock.after_us(np.array([number]))[0]) // 1000
 
@@ -49,7 +49,7 @@ def by_hand(event_id: int, setting: Setting) -> one_event.Row:
 @settings
 @few
 @given(first=st.one_of(st.integers(0, 60_000), st.integers(0, 10**12)))
-def test_rows_are_what_each_event_is_by_itself(setting: Setting, first: int) -> None:
+def test_rows_are_what_each_event_is_by_itself(setting: StreamSettings, first: int) -> None:
     for kind in KINDS.values():
         expected = [by_hand(int(e), setting) for e in kind.ids(first, first + 3)]
         assert plain_rows(rows(kind, first, first + 3, setting)) == expected
@@ -57,8 +57,8 @@ def test_rows_are_what_each_event_is_by_itself(setting: Setting, first: int) -> 
 
 def test_many_events_one_by_one() -> None:
     """Enough of them that some numbers are drawn again."""
-    made = iter(plain_rows(rows(BIDS, 0, 5000, Setting())))
-    assert all(next(made) == by_hand(int(e), Setting()) for e in BIDS.ids(0, 5000))
+    made = iter(plain_rows(rows(BIDS, 0, 5000, StreamSettings())))
+    assert all(next(made) == by_hand(int(e), StreamSettings()) for e in BIDS.ids(0, 5000))
 
 
 @kinds
@@ -66,7 +66,7 @@ def test_many_events_one_by_one() -> None:
 @few
 @given(begin=st.integers(0, 400), size=st.integers(0, 100), shift=st.sampled_from([0, 10**9]))
 def test_a_part_is_the_same_alone_and_within_more(
-    kind: Kind, setting: Setting, begin: int, size: int, shift: int
+    kind: EventKind, setting: StreamSettings, begin: int, size: int, shift: int
 ) -> None:
     whole, part = (
         _whole(kind, setting, shift),
@@ -76,20 +76,20 @@ def test_a_part_is_the_same_alone_and_within_more(
 
 
 @cache
-def _whole(kind: Kind, setting: Setting, shift: int) -> pa.Table:
+def _whole(kind: EventKind, setting: StreamSettings, shift: int) -> pa.Table:
     return rows(kind, shift, shift + 500, setting)
 
 
 @few
 @given(st.integers(0, 10**6), st.integers(0, 130))
 def test_events_of_all_kinds_are_those_of_each_kind_in_order(first: int, size: int) -> None:
-    table = events(first, first + size, Setting())
+    table = events(first, first + size, StreamSettings())
     table.validate(full=True)
     for number, (name, kind) in enumerate(
         [("person", PERSONS), ("auction", AUCTIONS), ("bid", BIDS)]
     ):
         mine = table.filter(pc.field("event_type") == number)
-        own = rows(kind, *kind.rows_within(first, first + size), Setting())
+        own = rows(kind, *kind.rows_within(first, first + size), StreamSettings())
         assert mine[name].to_pylist() == own.to_pylist()
         assert mine["dateTime"].to_pylist() == own["dateTime"].to_pylist()
         assert table[name].null_count == size - len(own)
@@ -100,30 +100,30 @@ def test_events_of_all_kinds_are_those_of_each_kind_in_order(first: int, size: i
 
 @kinds
 @pytest.mark.parametrize("count", [0, 1, 60])
-def test_columns_are_as_declared(kind: Kind, count: int) -> None:
-    table = rows(kind, 5, 5 + count, Setting())
+def test_columns_are_as_declared(kind: EventKind, count: int) -> None:
+    table = rows(kind, 5, 5 + count, StreamSettings())
     assert table.schema.equals(parse_schema(kind.schema)) and len(table) == count
     table.validate(full=True)
 
 
 @kinds
-def test_some_columns(kind: Kind) -> None:
-    whole = rows(kind, 3, 40, Setting())
+def test_some_columns(kind: EventKind) -> None:
+    whole = rows(kind, 3, 40, StreamSettings())
     for columns in (
         ["dateTime", "extra"],
         [name for name in NUMBERS if name in whole.column_names],
     ):
-        assert rows(kind, 3, 40, Setting(), columns) == whole.select(columns)
+        assert rows(kind, 3, 40, StreamSettings(), columns) == whole.select(columns)
 
 
 @kinds
-def test_a_topic_gets_the_rows_by_their_number_whenever_they_are_due(kind: Kind) -> None:
+def test_a_topic_gets_the_rows_by_their_number_whenever_they_are_due(kind: EventKind) -> None:
     pipeline = Pipeline("auction-house")
     pipeline.topic(kind.name, kind.schema)
-    pipeline.produces(kind.name)(making(kind, Setting(hot=False)))
+    pipeline.produces(kind.name)(making(kind, StreamSettings(hot=False)))
     make = fitted(pipeline.feeds[kind.name].make, parse_schema(kind.schema))
-    assert make(100, pa.nulls(20)) == rows(kind, 100, 120, Setting(hot=False))
-    few_columns = making(kind, Setting(), columns=("dateTime",))
+    assert make(100, pa.nulls(20)) == rows(kind, 100, 120, StreamSettings(hot=False))
+    few_columns = making(kind, StreamSettings(), columns=("dateTime",))
     assert few_columns(7, pa.nulls(2)).column_names == ["dateTime"]
 
 
@@ -145,6 +145,6 @@ def test_a_topic_gets_the_rows_by_their_number_whenever_they_are_due(kind: Kind)
     ],
 )
 def test_the_stream_stays_what_it_was(
-    kind: Kind, first: int, count: int, setting: Setting, expected: str
+    kind: EventKind, first: int, count: int, setting: StreamSettings, expected: str
 ) -> None:
     assert digest(rows(kind, first, first + count, setting)) == expected

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Pipeline
 from penstock.errors import InputError
-from penstock.pipelines.changes import Change, find_changes
+from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
 from penstock.pipelines.renames import Renames, find_renames, rename
 from penstock.pipelines.stateful import counts, windows
@@ -46,7 +46,7 @@ def shop(
     return pipeline
 
 
-def changed(new: Pipeline, old: Pipeline | None = None) -> list[Change]:
+def changed(new: Pipeline, old: Pipeline | None = None) -> list[PipelineChange]:
     stored = json.loads(json.dumps(describe(old or shop())))
     new.check()
     return find_changes(stored, describe(new))
@@ -54,7 +54,7 @@ def changed(new: Pipeline, old: Pipeline | None = None) -> list[Change]:
 
 def test_a_nullable_column_in_front_of_state() -> None:
     (change,) = changed(shop("id long, shop string, note string, price double"))
-    assert change == Change(
+    assert change == PipelineChange(
         what="topic 'parsed' has new columns: note", hint="rows from before have null there"
     )
 

@@ -14,7 +14,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Event, Status
 from penstock.reports.live_view import Live, decision_lines, dots, event_lines, plain_line
 from penstock.reports.screen import STOPPING, Screen
-from penstock.runs.observer import Sight, Stop
+from penstock.runs.observer import RunProgress, StopRequest
 
 
 def seen(queue: float = 0.0, running: int = 2, requested: int = 2, **extra: Any) -> Snapshot:
@@ -32,10 +32,10 @@ def seen(queue: float = 0.0, running: int = 2, requested: int = 2, **extra: Any)
     return snap(first, second, at=42.0, offered=8.0)
 
 
-def sight(snapshot: Snapshot | None = None, **fields: Any) -> Sight:
+def sight(snapshot: Snapshot | None = None, **fields: Any) -> RunProgress:
     rate = 8.0 if snapshot else None
     shown = {"second": 30.0, "duration_s": 120.0, "snapshot": snapshot, "offered_rate": rate}
-    return Sight(**(shown | fields))
+    return RunProgress(**(shown | fields))
 
 
 def tick(*changes: tuple[str, int, int], applied: bool = True, error: str = "") -> Tick:
@@ -158,7 +158,7 @@ def test_what_happens_to_an_operator_is_said_at_once(
     kind: str, numbers: dict[str, Any], said: str
 ) -> None:
     stream = io.StringIO()
-    screen = Screen(Live("images"), Stop(), stream)
+    screen = Screen(Live("images"), StopRequest(), stream)
     screen.report(Event(at=7.0, kind=kind, operator="resize", numbers=numbers))
     assert stream.getvalue() == said
 
@@ -192,7 +192,7 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    stream, stop = Terminal(), Stop()
+    stream, stop = Terminal(), StopRequest()
     with Screen(Live("images"), stop, stream) as screen:
         screen.say("starting Spark")
         screen.look(sight(seen()))
@@ -213,7 +213,7 @@ def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> 
 def test_elsewhere_a_tick_is_a_line_and_nothing_is_drawn(plain: bool, monkeypatch: Any) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal() if plain else io.StringIO()
-    with Screen(Live("images"), Stop(), stream, plain=plain) as screen:
+    with Screen(Live("images"), StopRequest(), stream, plain=plain) as screen:
         screen.look(sight(seen(queue=4)))
         assert stream.getvalue() == ""
         screen.tick(tick(("recognise", 2, 3)))
@@ -230,7 +230,7 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     assert "parse 1 (queue 7.87 k)" in line
     assert "no measures: no batch has been committed yet" in line
     live = Live("orders")
-    live.look(Sight(second=8.0, duration_s=60.0, queues={"parse": 7869}))
+    live.look(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
     assert "parse: 7,869 rows wait" in drawn(live)
 
 
@@ -241,6 +241,6 @@ def test_lines_of_a_run_are_in_the_order_of_time(capsys: pytest.CaptureFixture[s
         for at, name in ((29.0, "late"), (22.0, "early"))
     )
     tick = Tick(at=30.0, status=Status(at=30.0, requested={}, running={}, events=events))
-    Screen(Live("run", None), Stop(), plain=True).tick(tick)
+    Screen(Live("run", None), StopRequest(), plain=True).tick(tick)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["0:22", "0:29", "0:30"]

@@ -10,7 +10,16 @@ import pytest
 from penstock.control.registry import builtin_policies
 from penstock.errors import InputError
 from penstock.reports.canvas import as_svg
-from penstock.reports.pictures import Bar, Line, Panel, Point, Range, bars, over_time, pareto
+from penstock.reports.pictures import (
+    Panel,
+    PictureBar,
+    PictureLine,
+    Point,
+    Range,
+    bars,
+    over_time,
+    pareto,
+)
 from penstock.reports.styles import POLICIES, style_of, styles_of
 
 pytestmark = pytest.mark.slow
@@ -19,7 +28,7 @@ MINUTES = (0, 1, 2, 3)
 LOAD = Panel(
     title="offered load",
     unit="records/s",
-    lines=(Line(label="offered", minutes=MINUTES, values=(1, 5, 2, 4)),),
+    lines=(PictureLine(label="offered", minutes=MINUTES, values=(1, 5, 2, 4)),),
 )
 
 
@@ -29,7 +38,7 @@ def exactly(mean: float) -> Range:
 
 def replicas(*policies: str) -> Panel:
     lines = tuple(
-        Line(label=policy, policy=policy, minutes=MINUTES, values=(1, 2, 3, math.nan))
+        PictureLine(label=policy, policy=policy, minutes=MINUTES, values=(1, 2, 3, math.nan))
         for policy in policies
     )
     return Panel(title="replicas", unit="replicas", lines=lines, steps=True)
@@ -51,7 +60,7 @@ def test_panels_share_the_minutes_and_one_legend() -> None:
 def test_a_policy_has_its_colour_in_every_picture() -> None:
     policy = "dhalion"
     point = Point(label="p", policy=policy, cost=exactly(1), latency=exactly(2))
-    bar = Bar(label="p", policy=policy, value=exactly(1))
+    bar = PictureBar(label="p", policy=policy, value=exactly(1))
     for svg in (
         as_svg(lambda to: over_time([replicas(policy)], to)),
         as_svg(lambda to: pareto([point], to)),
@@ -61,7 +70,7 @@ def test_a_policy_has_its_colour_in_every_picture() -> None:
 
 
 def test_latency_may_be_logarithmic_and_have_a_level() -> None:
-    line = Line(label="ds2", policy="ds2", minutes=MINUTES, values=(0.1, 1, 10, 100))
+    line = PictureLine(label="ds2", policy="ds2", minutes=MINUTES, values=(0.1, 1, 10, 100))
     panel = Panel(
         title="latency", unit="s", lines=(line,), log=True, level=60, level_name="objective"
     )
@@ -70,7 +79,7 @@ def test_latency_may_be_logarithmic_and_have_a_level() -> None:
 
 
 def test_nothing_but_zeros_can_be_drawn() -> None:
-    line = Line(label="ds2", minutes=MINUTES, values=(0, 0, 0, 0))
+    line = PictureLine(label="ds2", minutes=MINUTES, values=(0, 0, 0, 0))
     panel = Panel(title="latency", unit="s", lines=(line,), log=True)
     assert "latency" in texts(as_svg(lambda to: over_time([panel], to)))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.core.progress import WorkProgress
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -22,7 +22,7 @@ def seconds() -> Iterator[float]:
 
 def show(stream: io.StringIO, total: int, kept: int = 0) -> str:
     clock = seconds()
-    with Bar("grid", stream, lambda: next(clock)) as bar:
+    with ProgressBar("grid", stream, lambda: next(clock)) as bar:
         for done in range(total - kept + 1):
             bar.show(WorkProgress(total=total, kept=kept, done=done))
     return stream.getvalue()
@@ -52,6 +52,6 @@ def test_what_is_there_already_is_not_part_of_the_way() -> None:
 
 def test_who_interrupts_is_told_that_nothing_is_lost() -> None:
     stream = io.StringIO()
-    with pytest.raises(KeyboardInterrupt), Bar("grid", stream):
+    with pytest.raises(KeyboardInterrupt), ProgressBar("grid", stream):
         raise KeyboardInterrupt
     assert "the same command goes on" in stream.getvalue()

@@ -24,12 +24,12 @@ from penstock.runs.journal import (
     read_ticks,
 )
 from penstock.runs.journal_parts import Limits
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.runs.scores import Scores, score
 from penstock.runs.tick_json import tick_from_json, tick_to_json
 from penstock.engines.port import Batch, Event, Status
 from penstock.errors import InputError
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -38,7 +38,7 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 def ticks() -> list[Tick]:
     """Half an hour with changes, pauses, drops and a cool-down slept through."""
     spec = RunSpec(policy="dhalion", minutes=30, initial=2, profile={"queues.retention_s": 100})
-    return list(prepare(spec).ticks())
+    return list(prepare_simulation(spec).ticks())
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def some_ticks(count: int) -> list[Tick]:
         stalls=lambda at: at < 80.0, oversleeps={30.0: 31.0}, over_at=15.0 * count - 1
     )
     decider = Decider(policy_of(wants(work=3)))
-    schedule = Schedule(duration_s=15.0 * count, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=15.0 * count, interval_s=15.0)
     patience = Patience(deadline_s=30.0)
     return list(run_loop(engine, decider, schedule, clock=engine.clock, patience=patience))
 

@@ -6,16 +6,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engines.spark.operator_config import Pace, duty_of
-from penstock.engines.spark.kinds.batch_task import work
-from penstock.engines.spark.io.commands import Order, give
-from penstock.engines.spark.io.outputs import Outputs
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.kinds.batch_task import run_batch_task
+from penstock.engines.spark.io.commands import Command, write_command
+from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.io.batch_log import (KEPT, BatchLog)
-from penstock.engines.spark.operator_bundle import Cargo, ship
+from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
-from penstock.engines.spark.io.source import _Mind
+from penstock.engines.spark.io.source import BatchPlanner
 from penstock.runs.operator_totals import OperatorAccount, read_accounts
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
@@ -35,38 +35,38 @@ def change(batch: pa.RecordBatch) -> dict[str, Any]:
 class Run:
     """One operator without Spark: its source, tasks and commits."""
 
-    def __init__(self, places: Places) -> None:
-        self.places, self.pipeline = places, Pipeline("accounts")
+    def __init__(self, layout: RunLayout) -> None:
+        self.layout, self.pipeline = layout, Pipeline("accounts")
         self.pipeline.topic("in", "id long", external=True)
         self.pipeline.topic("out", "id long")
         decorate = self.pipeline.batches("in", "out", chunk_rows=1, on_error="dead-letter")
         self.operator = decorate(change)
-        make_topics(self.pipeline, places)
-        schemas = {name: Topic.open(places.topic(name)).schema for name in self.operator.fills}
-        self.cargo = Cargo(operator=self.operator, outputs=schemas)
-        ship(places.code("change"), self.cargo)
-        duty_of(self.pipeline, self.operator, Pace()).save(places)
-        give(places, "change", Order(replicas=2))
-        with TopicWriter(Topic.open(places.topic("in")), "test") as writer:
+        make_topics(self.pipeline, layout)
+        schemas = {name: Topic.open(layout.topic(name)).schema for name in self.operator.fills}
+        self.bundle = OperatorBundle(operator=self.operator, outputs=schemas)
+        save_bundle(layout.code("change"), self.bundle)
+        make_operator_config(self.pipeline, self.operator, BatchTiming()).save(layout)
+        write_command(layout, "change", Command(replicas=2))
+        with TopicWriter(Topic.open(layout.topic("in")), "test") as writer:
             writer.append(pa.table({"id": list(range(ROWS))}))
 
     def batch(self, number: int, start: int, end: int) -> None:
         bounds = [{"at": {"in": offset}, "skips": {}} for offset in (start, end)]
         messages = []
-        for task in _Mind(self.places, "change").plan(*bounds).tasks:
-            with Outputs(self.places, self.cargo.outputs) as outputs:
-                done = work(self.places, self.cargo, task, outputs)
+        for task in BatchPlanner(self.layout, "change").plan(*bounds).tasks:
+            with TaskOutputs(self.layout, self.bundle.outputs) as outputs:
+                done = run_batch_task(self.layout, self.bundle, task, outputs)
                 messages.append(TaskMessage(done, outputs.events(), outputs.close()))
-        TopicSink(str(self.places.run), "change").commit(messages, number)
+        TopicSink(str(self.layout.run), "change").commit(messages, number)
 
     @property
     def account(self) -> OperatorAccount:
-        return read_accounts(self.pipeline, self.places)["change"]
+        return read_accounts(self.pipeline, self.layout)["change"]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return Run(Places(tmp_path))
+    return Run(RunLayout(tmp_path))
 
 
 def test_every_row_is_accounted_for(run: Run) -> None:
@@ -83,7 +83,7 @@ def test_old_records_may_be_removed(run: Run) -> None:
     for number in range(4):
         run.batch(number, number * 10, number * 10 + 10)
     before = run.account
-    for path in sorted(run.places.batches("change").glob("[0-9]*.json"))[:-1]:
+    for path in sorted(run.layout.batches("change").glob("[0-9]*.json"))[:-1]:
         path.unlink()
     assert run.account == before
     assert KEPT < 1000
@@ -106,6 +106,6 @@ def test_rows_that_are_recorded_and_not_published_are_lost(
     run.batch(0, 0, 10)
     monkeypatch.setattr(Topic, "publish", lambda *_, **__: True)
     run.batch(1, 10, 20)
-    record = BatchLog(run.places.batches("change")).last()
+    record = BatchLog(run.layout.batches("change")).last()
     assert record is not None
     assert run.account.lost == record.rows_out > 0

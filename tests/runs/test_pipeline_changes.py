@@ -18,18 +18,18 @@ from penstock.engines.port import Status
 from penstock.engines.spark.recovery import migration
 from penstock.engines.spark.recovery.checkpoints import planned_batch
 from penstock.engines.microbatch.event_time import ColumnTime
-from penstock.engines.spark.run_layout import Places, write_json
+from penstock.engines.spark.run_layout import RunLayout, write_json
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.errors import InputError
 from penstock.runs import spark_run as running
 from penstock.runs.pipeline_changes import check_description, compare_with_run, earlier_names
-from penstock.runs.spark_preparation import prepare
+from penstock.runs.spark_preparation import prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
-from penstock.runs.observer import Sight, Stop
+from penstock.runs.observer import RunProgress, StopRequest
 from penstock.pipelines.pipeline import Pipeline
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.state.version import Version
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.readers import positions, save_position
@@ -53,45 +53,45 @@ def publish(topic: Topic, writer: str, batch: int, rows: int) -> Segment:
     return segment
 
 
-def make_run(directory: Path) -> Places:
+def make_run(directory: Path) -> RunLayout:
     """A run that was stopped: two operators have had three batches of ten rows each."""
     check_description(shop(), directory)
-    places = Places(directory.resolve())
-    raw = Topic.create(places.topic("raw"), parse_schema("line string"))
+    layout = RunLayout(directory.resolve())
+    raw = Topic.create(layout.topic("raw"), parse_schema("line string"))
     parsed = Topic.create(
-        places.topic("parsed"),
+        layout.topic("parsed"),
         shop().topics["parsed"].schema,
         partition=shop().topics["parsed"].partition,
     )
-    Topic.create(places.topic("revenue"), parse_schema("shop string, revenue double"))
+    Topic.create(layout.topic("revenue"), parse_schema("shop string, revenue double"))
     publish(raw, "producer", 0, 40)
     for batch in range(3):
         segment = publish(parsed, "parse", batch, 10)
-        put(places, "parse", batch, "raw", {"parsed": (segment,)})
-        put(places, "total", batch, "parsed", {}, Version(slices=64, runs={0: (state_run(batch),)}))
+        put(layout, "parse", batch, "raw", {"parsed": (segment,)})
+        put(layout, "total", batch, "parsed", {}, Version(slices=64, runs={0: (state_run(batch),)}))
     save_position(raw.directory, "parse", 30)
     save_position(parsed.directory, "total", 20)
     for name in ("parse", "total"):
-        write_json(places.order(name), {"replicas": 2, "hold": True})
-        write_json(places.duty(name), {"name": name})
-        places.plan(name).parent.mkdir(exist_ok=True)
-        places.plan(name).write_bytes(b"a pickle")
-    variables = places.checkpoint("total") / "state" / "0" / "_metadata" / "v2" / "0"
+        write_json(layout.order(name), {"replicas": 2, "hold": True})
+        write_json(layout.config(name), {"name": name})
+        layout.plan(name).parent.mkdir(exist_ok=True)
+        layout.plan(name).write_bytes(b"a pickle")
+    variables = layout.checkpoint("total") / "state" / "0" / "_metadata" / "v2" / "0"
     variables.parent.mkdir(parents=True)
-    schema = f"file:{places.checkpoint('total')}/state/0/_stateSchema/default/0_x"
+    schema = f"file:{layout.checkpoint('total')}/state/0/_stateSchema/default/0_x"
     variables.write_text(f'v2\n{{"stateSchemaFilePaths":["{schema}"]}}')
-    (places.state("total") / "segments").mkdir(parents=True)
-    (places.state("total") / "segments" / "x.arrow").write_bytes(b"state")
-    return places
+    (layout.state("total") / "segments").mkdir(parents=True)
+    (layout.state("total") / "segments" / "x.arrow").write_bytes(b"state")
+    return layout
 
 
-def state_run(batch: int) -> Run:
+def state_run(batch: int) -> StateFile:
     segment = Segment(file="x.arrow", rows=5, bytes=5, crc=0)
-    return Run(segment=segment, slice=0, first=0, batches=1, rows=5 + batch, bytes=5)
+    return StateFile(segment=segment, slice=0, first=0, batches=1, rows=5 + batch, bytes=5)
 
 
 def put(
-    places: Places,
+    layout: RunLayout,
     operator: str,
     batch: int,
     topic: str,
@@ -117,8 +117,8 @@ def put(
         totals={"rows_in": 10, **{f"{WRITTEN}{name}": 5 for name in outputs}},
         offset_log=logged,
     )
-    BatchLog(places.batches(operator)).put(record)
-    path = places.checkpoint(operator) / "offsets" / str(batch)
+    BatchLog(layout.batches(operator)).put(record)
+    path = layout.checkpoint(operator) / "offsets" / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(logged)
     path.with_name(f".{batch}.crc").write_bytes(b"crc of the old content")
@@ -139,43 +139,43 @@ def texts(run: Path) -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(run)), path.read_text(errors="replace")
 
 
-def check_renamed(places: Places) -> None:
-    raw, parsed = Topic.open(places.topic("lines")), Topic.open(places.topic("orders"))
+def check_renamed(layout: RunLayout) -> None:
+    raw, parsed = Topic.open(layout.topic("lines")), Topic.open(layout.topic("orders"))
     assert (raw.end, parsed.end) == (40, 30)
     assert (parsed.last_batch("read"), parsed.last_batch("parse")) == (2, None)
     assert raw.last_batch("producer") == 0
     assert sum(batch.num_rows for batch in parsed.read(0, 30)) == 30
     assert (positions(raw.directory), positions(parsed.directory)) == ({"read": 30}, {"sum": 20})
     for operator, topic in (("read", "lines"), ("sum", "orders")):
-        planned = planned_batch(places.checkpoint(operator), 2)
+        planned = planned_batch(layout.checkpoint(operator), 2)
         assert planned is not None
         assert planned.ends == {topic: 30}
-        log = BatchLog(places.batches(operator))
+        log = BatchLog(layout.batches(operator))
         record = log.last()
         assert record is not None
         assert (record.batch, record.start, record.end) == (2, {topic: 20}, {topic: 30})
         assert record.dropped == {"timeout": 1}
         assert (*record.progress, *record.open_inputs) == (topic, topic)
         # the log that Spark has is still the one that the record remembers
-        logged = (places.checkpoint(operator) / "offsets" / "2").read_text()
+        logged = (layout.checkpoint(operator) / "offsets" / "2").read_text()
         assert record.offset_log == logged
         assert [r.batch for r in log.news()] == [0, 1, 2]
-        assert json.loads(places.order(operator).read_text())["replicas"] == 2
-    state = BatchLog(places.batches("sum")).last()
+        assert json.loads(layout.order(operator).read_text())["replicas"] == 2
+    state = BatchLog(layout.batches("sum")).last()
     assert state is not None and state.state is not None
     assert (state.latest, state.state.of(0)) == ({"orders": 7}, (state_run(2),))
-    written = BatchLog(places.batches("read")).last()
+    written = BatchLog(layout.batches("read")).last()
     assert written is not None
     assert [len(written.outputs[name]) for name in written.outputs] == [1]
     assert list(written.outputs) == ["orders"]
     assert written.totals[f"{WRITTEN}orders"] == 5
-    assert (places.state("sum") / "segments" / "x.arrow").read_bytes() == b"state"
-    variables = places.checkpoint("sum") / "state" / "0" / "_metadata" / "v2" / "0"
-    assert f"file:{places.checkpoint('sum')}/state/0/_stateSchema" in variables.read_text()
-    assert not (places.run / migration.INTENT).exists()
+    assert (layout.state("sum") / "segments" / "x.arrow").read_bytes() == b"state"
+    variables = layout.checkpoint("sum") / "state" / "0" / "_metadata" / "v2" / "0"
+    assert f"file:{layout.checkpoint('sum')}/state/0/_stateSchema" in variables.read_text()
+    assert not (layout.run / migration.INTENT).exists()
     # no old name is left, neither of a file nor in one; commits from before keep their writer,
     # and every start writes its code anew
-    for place, text in texts(places.run):
+    for place, text in texts(layout.run):
         for old in ('"raw"', '"parsed"', '"parse"', '"total"'):
             is_exempt = "/commits/" in place or place.startswith("code/")
             assert old not in text or is_exempt, (place, old)
@@ -183,17 +183,17 @@ def check_renamed(places: Places) -> None:
 
 
 def test_names_move_through_the_whole_run(tmp_path: Path) -> None:
-    places = make_run(tmp_path)
+    layout = make_run(tmp_path)
     notes = check_description(renamed(), tmp_path)
     assert len(notes) == 4
-    check_renamed(places)
+    check_renamed(layout)
     assert earlier_names(tmp_path) == {"parse": "read", "total": "sum"}
     # the declaration may stay, and a second rename remembers both names
     assert check_description(renamed(), tmp_path) == []
     again = shop(names={**NEW, "total": "add"}, was={"total": "sum"})
     check_description(again, tmp_path)
     assert earlier_names(tmp_path) == {"parse": "read", "sum": "add", "total": "add"}
-    assert positions(places.topic("orders")) == {"add": 20}
+    assert positions(layout.topic("orders")) == {"add": 20}
 
 
 class KilledError(Exception):
@@ -205,7 +205,7 @@ def test_a_kill_at_any_step_is_finished_by_the_next_start(
 ) -> None:
     steps = 0
     for kill_at in range(1, 200):
-        places = make_run(tmp_path / str(kill_at))
+        layout = make_run(tmp_path / str(kill_at))
         steps = 0
 
         def counted(function: Any, kill_at: int = kill_at) -> Any:
@@ -224,12 +224,12 @@ def test_a_kill_at_any_step_is_finished_by_the_next_start(
             patched.setattr(migration.BatchLog, "rewrite", counted(migration.BatchLog.rewrite))
             patched.setattr(migration.Chain, "rewrite", counted(migration.Chain.rewrite))
             try:
-                check_description(renamed(), places.run)
+                check_description(renamed(), layout.run)
                 break
             except KilledError:
-                assert compare_with_run(renamed(), places.run) == []  # it is as good as done
-        check_description(renamed(), places.run)
-        check_renamed(places)
+                assert compare_with_run(renamed(), layout.run) == []  # it is as good as done
+        check_description(renamed(), layout.run)
+        check_renamed(layout)
     assert steps > 20  # and each of them was the last one of some start
 
 
@@ -242,7 +242,7 @@ def test_a_new_column_in_front_of_state_touches_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_removal_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
-    places = make_run(tmp_path)
+    layout = make_run(tmp_path)
     less = shop()
     del less.operators["total"], less.declared["revenue"]
     before = dict(texts(tmp_path))
@@ -256,8 +256,8 @@ def test_a_removal_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="operator 'totl' was not removed"):
         check_description(less, tmp_path, ["totl"])
     check_description(less, tmp_path, ["total"])
-    assert positions(places.topic("parsed")) == {}
-    assert not places.checkpoint("total").exists()
+    assert positions(layout.topic("parsed")) == {}
+    assert not layout.checkpoint("total").exists()
     # nothing is deleted, and an operator of that name begins anew
     kept = tmp_path / "removed" / "total-1"
     assert (kept / "state" / "total" / "segments" / "x.arrow").is_file()
@@ -271,23 +271,23 @@ def test_state_on_rows_that_have_no_order_is_refused(tmp_path: Path) -> None:
     del less.operators["total"], less.declared["revenue"]
     check_description(less, tmp_path)
     parsed = less.topics["parsed"].schema
-    publish(Topic.create(Places(tmp_path).topic("parsed"), parsed), "parse", 0, 3)
+    publish(Topic.create(RunLayout(tmp_path).topic("parsed"), parsed), "parse", 0, 3)
     with pytest.raises(InputError, match="is partitioned by nothing, not by shop") as error:
         check_description(shop(), tmp_path)
     assert "another name" in str(error.value)
 
 
 def test_a_name_that_the_run_knows_from_before_is_refused(tmp_path: Path) -> None:
-    places = make_run(tmp_path)
-    Topic.create(places.topic("orders"), parse_schema("id long"))
+    layout = make_run(tmp_path)
+    Topic.create(layout.topic("orders"), parse_schema("id long"))
     with pytest.raises(InputError, match="cannot become 'orders'"):
         check_description(shop(names={"parsed": "orders"}, was={"parsed": "parsed"}), tmp_path)
-    assert places.topic("parsed").is_dir()
+    assert layout.topic("parsed").is_dir()
 
 
 def test_columns_are_also_compared_with_the_topics_themselves(tmp_path: Path) -> None:
     """Of a topic that a frame operator makes, the description does not know the columns."""
-    places = make_run(tmp_path)
+    layout = make_run(tmp_path)
     path = tmp_path / "pipeline.json"
     told = json.loads(path.read_text())
     told["topics"]["parsed"]["schema"] = None
@@ -295,7 +295,7 @@ def test_columns_are_also_compared_with_the_topics_themselves(tmp_path: Path) ->
     found = compare_with_run(shop("id long, shop string, price float"), tmp_path)
     assert [change.verdict for change in found] == ["refused"]
     assert "topic 'parsed': schema: column 'price': expected float, found double" in found[0].what
-    assert places.topic("parsed").is_dir()
+    assert layout.topic("parsed").is_dir()
 
 
 # --- what a run remembers of itself
@@ -334,13 +334,13 @@ def tick_of(at: float, **replicas: int) -> Tick:
 
 def resumed(directory: Path, path: Path, limits: Limits, **changed: str) -> running._Run:
     path.write_text(FILE.format(**{"name": "parse", "other": "keep", "was": "", **changed}))
-    prepared = prepare(SparkSpec(pipeline=str(path)))
+    prepared = prepare_spark_run(SparkSpec(pipeline=str(path)))
     removed = ["keep"] if (directory / "run.toml").is_file() and "other" in changed else []
     if (directory / "run.toml").is_file():
         check_description(prepared.pipeline, directory, removed)
     with open_run(directory, prepared.spec.to_json(), prepared.header(), limits=limits) as journal:
         check_description(prepared.pipeline, directory)
-        run = running._Run(prepared, directory, Silent(), Stop(), journal)
+        run = running._Run(prepared, directory, Silent(), StopRequest(), journal)
         for number in range(1, 4):
             names = {changed.get("name", "parse"): 6, changed.get("other", "keep"): number}
             run._note(tick_of(journal.start_s + 15.0 * number, **names))
@@ -352,7 +352,7 @@ class Silent:
 
     def say(self, text: str) -> None: ...
 
-    def look(self, sight: Sight) -> None: ...
+    def look(self, sight: RunProgress) -> None: ...
 
     def tick(self, tick: Tick) -> None: ...
 

@@ -8,25 +8,25 @@ from hypothesis import strategies as st
 from tests.fakes import ONE_MORE, FakeEngine
 
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.control.registry import builtin_policies
-from penstock.runs.replay import Answer, recall, replay, summary, wanted
+from penstock.runs.replay import ReplayAnswer, recall, replay, summary, wanted
 from penstock.runs.tick_json import tick_from_json, tick_to_json
 from penstock.core.decision import Decision, Target
 from penstock.core.guards import Guards
 from penstock.core.policy import Applied, History, Policy
 from penstock.core.reasons import Reason
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 pytestmark = pytest.mark.slow
 
 POLICIES = sorted(name for name, p in builtin_policies().items() if p.reads == "operators")
 
 
-def answers(spec: RunSpec) -> list[Answer]:
+def answers(spec: RunSpec) -> list[ReplayAnswer]:
     """Replay a run's journal with the policy that ran."""
-    ticks = [tick_from_json(tick_to_json(tick)) for tick in prepare(spec).ticks()]
-    return list(replay(ticks, prepare(spec).decider))
+    ticks = [tick_from_json(tick_to_json(tick)) for tick in prepare_simulation(spec).ticks()]
+    return list(replay(ticks, prepare_simulation(spec).decider))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -65,7 +65,7 @@ def test_whatever_the_run_the_policy_that_ran_answers_as_it_did(
 
 
 def run(**engine: set[float]) -> list[Tick]:
-    schedule = Schedule(duration_s=90.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=90.0, interval_s=15.0)
     guards = Guards(cooldown_s=30.0)
     return list(run_loop(FakeEngine(**engine), Decider(ONE_MORE, guards=guards), schedule))
 
@@ -96,7 +96,7 @@ def test_the_summary_counts_equal_answers_and_means() -> None:
 
     pairs = [((2, 1), (2, 1)), ((3, 1), (2, 1)), ((3, 1), (4, 3)), ((4, 1), (4, 1))]
     found = [
-        Answer(at=float(i), recorded=decision(*then), other=decision(*now))
+        ReplayAnswer(at=float(i), recorded=decision(*then), other=decision(*now))
         for i, (then, now) in enumerate(pairs)
     ]
     assert [answer.same for answer in found] == [True, False, False, True]
@@ -133,11 +133,11 @@ def test_a_run_that_is_resumed_decides_as_if_it_had_never_been_ended(policy: str
         guards={"cooldown_s": 100, "stabilise_s": 120},
         profile={"loop.sleeps": False},
     )
-    prepared = prepare(spec)
+    prepared = prepare_simulation(spec)
     whole = [tick_to_json(tick) for tick in prepared.ticks()]
     engine, schedule, parts = prepared.engine(), prepared.schedule, []
     for ends_s in (405.0, 1005.0, schedule.duration_s):
-        decider = prepare(spec).decider
+        decider = prepare_simulation(spec).decider
         recall([tick_from_json(line) for line in parts], decider)
         start_s = parts[-1]["at"] if parts else 0.0
         part = replace(schedule, start_s=start_s, duration_s=ends_s)
@@ -156,7 +156,7 @@ def test_what_a_policy_failed_at_it_has_seen_when_it_is_replayed() -> None:
         return ONE_MORE.decide(history, _applied, _params)
 
     nosy = replace(ONE_MORE, decide=decide, lookback_s=lambda _params: 1000.0)
-    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=60.0, interval_s=15.0)
     ticks = list(run_loop(FakeEngine(), Decider(nosy), schedule))
     assert [tick.decision is None for tick in ticks] == [False, True, False, False]
     then, seen[:] = [*seen], []

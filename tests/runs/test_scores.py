@@ -15,7 +15,7 @@ from penstock.core.histogram import Histogram
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Status
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 
 def tick(at: float, k: int, replica_s: float, **status: object) -> Tick:
@@ -127,7 +127,7 @@ def test_a_run_without_ticks_has_no_figures() -> None:
 
 @pytest.mark.parametrize("policy", ["ds2", "hpa-varga"])
 def test_the_journal_gives_the_same_figures_as_the_run(policy: str, tmp_path: Path) -> None:
-    prepared = prepare(RunSpec(policy=policy, minutes=40))
+    prepared = prepare_simulation(RunSpec(policy=policy, minutes=40))
     with JournalWriter(tmp_path / "journal.jsonl", prepared.header()) as journal:
         result = prepared.run(journal.write)
     ticks = read_journal(tmp_path / "journal.jsonl").ticks

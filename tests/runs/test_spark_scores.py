@@ -10,9 +10,9 @@ from tests.builders import op, snap
 from penstock.runs.journal import read_ticks
 from penstock.control.loop import Tick
 from penstock.engines.port import Event, Status
-from penstock.runs.record_counts import Counts, LastTopic
+from penstock.runs.record_counts import RecordCounts, LastTopic
 from penstock.runs.operator_totals import OperatorAccount
-from penstock.runs.spark_scores import Outcome, records
+from penstock.runs.spark_scores import SparkScores, records
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -46,7 +46,7 @@ def ran(after_s: float, batches: int) -> Event:
 
 
 def result(*ticks: Tick, peak: float | None = None) -> dict[str, Any]:
-    outcome = Outcome(objective_s=5.0)
+    outcome = SparkScores(objective_s=5.0)
     for one in ticks:
         outcome.add(one)
     return outcome.result(peak)
@@ -123,7 +123,7 @@ def test_what_is_lost(
     account: OperatorAccount,
     lost: int,
 ) -> None:
-    counts = Counts(
+    counts = RecordCounts(
         offered=10,
         topics=(LastTopic(topic="b", rows=7),),
         complete=None if missing is None else 10 - missing,
@@ -136,11 +136,11 @@ def test_what_is_lost(
 def test_what_was_added_up_goes_on_from_any_tick() -> None:
     """A journal that forgets its oldest ticks carries this instead of them."""
     ticks = list(read_ticks(RECORDED / "journal-spark-v1.jsonl"))
-    whole = Outcome(0.5)
+    whole = SparkScores(0.5)
     for tick in ticks:
         whole.add(tick)
     for cut in (0, 1, len(ticks) // 2, len(ticks)):
-        first, second = Outcome(0.5), Outcome(0.5)
+        first, second = SparkScores(0.5), SparkScores(0.5)
         for tick in ticks[:cut]:
             first.add(tick)
         second.restore(json.loads(json.dumps(first.to_json())))
@@ -161,5 +161,5 @@ def test_what_was_added_up_goes_on_from_any_tick() -> None:
 )
 def test_what_is_doubled(account: OperatorAccount, doubled: int) -> None:
     topic = LastTopic(topic="b", rows=14, missing=0, doubled=4, strange=0)
-    counts = Counts(offered=10, topics=(topic,), complete=10)
+    counts = RecordCounts(offered=10, topics=(topic,), complete=10)
     assert records(counts, 0, {"op": account}, is_drained=True)["doubled"] == doubled

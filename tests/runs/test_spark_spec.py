@@ -10,7 +10,7 @@ from penstock.runs.journal_header import decider_of
 from penstock.runs.run_directory import open_run
 from penstock.core.executors import Rules
 from penstock.errors import InputError
-from penstock.runs.spark_preparation import LEAST_INTERVAL_S, LEAST_RETURN_S, RETURN_S, prepare
+from penstock.runs.spark_preparation import MIN_INTERVAL_S, MIN_RETURN_S, RETURN_S, prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec, read_spec
 
 PIPELINE = """
@@ -50,14 +50,14 @@ def fed(tmp_path: Path) -> str:
 
 
 def test_two_minutes_of_the_workload_if_nobody_says(mine: str) -> None:
-    assert prepare(SparkSpec(pipeline=mine)).duration_s == 120
-    assert prepare(SparkSpec(pipeline=mine, speed_up=20)).duration_s == 120
-    assert prepare(SparkSpec(pipeline=mine, speed_up=100)).duration_s == 140 * 60 / 100
+    assert prepare_spark_run(SparkSpec(pipeline=mine)).duration_s == 120
+    assert prepare_spark_run(SparkSpec(pipeline=mine, speed_up=20)).duration_s == 120
+    assert prepare_spark_run(SparkSpec(pipeline=mine, speed_up=100)).duration_s == 140 * 60 / 100
 
 
 def test_speed_up_keeps_rates_and_objectives(mine: str) -> None:
-    slow = prepare(SparkSpec(pipeline=mine, minutes=40))
-    fast = prepare(SparkSpec(pipeline=mine, minutes=40, speed_up=4, rate_scale=2))
+    slow = prepare_spark_run(SparkSpec(pipeline=mine, minutes=40))
+    fast = prepare_spark_run(SparkSpec(pipeline=mine, minutes=40, speed_up=4, rate_scale=2))
     assert slow.load is not None
     assert fast.load is not None
     assert fast.duration_s == slow.duration_s / 4
@@ -71,39 +71,39 @@ def test_speed_up_keeps_rates_and_objectives(mine: str) -> None:
 
 
 def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:
-    asked = prepare(SparkSpec(pipeline=mine, guards={"cooldown_s": "300", "budget": "9"})).guards
+    asked = prepare_spark_run(SparkSpec(pipeline=mine, guards={"cooldown_s": "300", "budget": "9"})).guards
     assert (asked.cooldown_s, asked.cooldown_up_s, asked.cooldown_down_s) == (300, None, None)
-    assert prepare(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 60
+    assert prepare_spark_run(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 60
 
 
 def test_executors_have_room_for_no_more_replicas_than_they_carry(mine: str) -> None:
     where = {"master": "local-cluster[4,2,1024]", "executors": "1:3"}
-    prepared = prepare(SparkSpec(pipeline=mine, **where))
+    prepared = prepare_spark_run(SparkSpec(pipeline=mine, **where))
     assert prepared.executors == Rules(low=1, high=3, cores=2, delay_s=RETURN_S)
     assert prepared.guards.budget == 6
-    own = prepare(SparkSpec(pipeline=mine, guards={"budget": "9"}, speed_up=20, **where))
+    own = prepare_spark_run(SparkSpec(pipeline=mine, guards={"budget": "9"}, speed_up=20, **where))
     assert own.guards.budget == 9
     assert own.executors is not None
-    assert own.executors.delay_s == LEAST_RETURN_S
-    assert prepare(SparkSpec(pipeline=mine)).executors is None
+    assert own.executors.delay_s == MIN_RETURN_S
+    assert prepare_spark_run(SparkSpec(pipeline=mine)).executors is None
 
 
 def test_a_loop_is_not_sped_up_without_limit(mine: str) -> None:
-    assert prepare(SparkSpec(pipeline=mine, speed_up=1000)).interval_s == LEAST_INTERVAL_S
+    assert prepare_spark_run(SparkSpec(pipeline=mine, speed_up=1000)).interval_s == MIN_INTERVAL_S
 
 
 def test_the_objective_is_what_queueing_keeps(mine: str) -> None:
     """A mean of half the objective, and no replica given up before a queue is that short."""
-    assert prepare(SparkSpec(pipeline=mine)).params.r_max == 0.25  # type: ignore[attr-defined]
-    told = prepare(SparkSpec(pipeline=mine, objective_s=3.0, speed_up=10))
+    assert prepare_spark_run(SparkSpec(pipeline=mine)).params.r_max == 0.25  # type: ignore[attr-defined]
+    told = prepare_spark_run(SparkSpec(pipeline=mine, objective_s=3.0, speed_up=10))
     assert told.params.r_max == 1.5  # type: ignore[attr-defined]
     assert told.guards.hold_while_draining == 1.5
-    own = prepare(SparkSpec(pipeline=mine, params={"r_max": "2"}))
+    own = prepare_spark_run(SparkSpec(pipeline=mine, params={"r_max": "2"}))
     assert (own.params.r_max, own.objective_s) == (2.0, 0.5)  # type: ignore[attr-defined]
 
 
 def test_static_peak_knows_the_peak(mine: str) -> None:
-    params: Any = prepare(
+    params: Any = prepare_spark_run(
         SparkSpec(pipeline=mine, policy="static-peak", rate_scale=3, minutes=20)
     ).params
     assert params.peak_rate == {"copy": 3 * 4}  # levels of 2 and 4
@@ -112,23 +112,23 @@ def test_static_peak_knows_the_peak(mine: str) -> None:
 def test_the_peak_of_a_topic_is_its_share(mine: str) -> None:
     path = Path(mine)
     path.write_text(path.read_text().replace('produces("a")', 'produces("a", share=0.25)'))
-    params: Any = prepare(SparkSpec(pipeline=mine, policy="static-peak", minutes=20)).params
+    params: Any = prepare_spark_run(SparkSpec(pipeline=mine, policy="static-peak", minutes=20)).params
     assert params.peak_rate == {"copy": 1.0}
 
 
 def test_numbers_of_a_pipeline_are_arguments_of_its_function(mine: str) -> None:
-    prepared = prepare(SparkSpec(pipeline=mine, numbers={"share": "0.25", "most": "9"}))
+    prepared = prepare_spark_run(SparkSpec(pipeline=mine, numbers={"share": "0.25", "most": "9"}))
     assert prepared.objective_s == 0.25
     assert prepared.pipeline.operators["copy"].options.max_replicas == 9
     assert prepared.numbers == {"share": 0.25, "most": 9}
 
 
 def test_a_pipeline_without_producers_runs_until_it_is_stopped(fed: str) -> None:
-    prepared = prepare(SparkSpec(pipeline=fed))
+    prepared = prepare_spark_run(SparkSpec(pipeline=fed))
     assert prepared.load is None
     assert math.isinf(prepared.duration_s)
     assert prepared.header()["duration_s"] is None
-    assert prepare(SparkSpec(pipeline=fed, minutes=10, speed_up=2)).duration_s == 300
+    assert prepare_spark_run(SparkSpec(pipeline=fed, minutes=10, speed_up=2)).duration_s == 300
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_mistakes_are_found_before_anything_starts(
     wrong: dict[str, Any], told: str, mine: str
 ) -> None:
     with pytest.raises(InputError) as error:
-        prepare(SparkSpec(pipeline=mine, **wrong))
+        prepare_spark_run(SparkSpec(pipeline=mine, **wrong))
     assert told in str(error.value)
 
 
 def test_a_load_for_nobody(fed: str) -> None:
     with pytest.raises(InputError, match="has no topic to fill"):
-        prepare(SparkSpec(pipeline=fed, workload="pulsar"))
+        prepare_spark_run(SparkSpec(pipeline=fed, workload="pulsar"))
 
 
 def test_a_spec_comes_back_from_its_file(mine: str, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_spec_comes_back_from_its_file(mine: str, tmp_path: Path) -> None:
         master="local-cluster[4,1,1024]",
         executors="1:3",
     )
-    prepared = prepare(spec)
+    prepared = prepare_spark_run(spec)
     with open_run(tmp_path / "run", spec.to_json(), prepared.header()):
         assert read_spec(tmp_path / "run") == spec
 
@@ -196,7 +196,7 @@ def test_what_was_simulated_is_not_resumed(tmp_path: Path) -> None:
 
 
 def test_the_header_is_enough_to_ask_again(mine: str) -> None:
-    prepared = prepare(SparkSpec(pipeline=mine, speed_up=20, guards={"budget": "6"}))
+    prepared = prepare_spark_run(SparkSpec(pipeline=mine, speed_up=20, guards={"budget": "6"}))
     again = decider_of(prepared.header())
     assert again.params == prepared.params
     assert again.guards == prepared.guards

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from penstock.state.compaction import merge_runs
 from penstock.state.handle import State
-from penstock.state.layout import layout
+from penstock.state.layout import make_layout
 from penstock.state.mapped_files import Levels
-from penstock.state.state_files import Run, write_levels
+from penstock.state.state_files import StateFile, write_levels
 from penstock.state.version import Version, after
 from penstock.topics.ddl import parse_fields
 
@@ -32,7 +32,7 @@ class Disk:
         ttl_us: int | None = None,
     ) -> None:
         self.directory, self.key, self.values = directory, key, values
-        self.layout = layout(key, values)
+        self.layout = make_layout(key, values)
         self.ttl_us = ttl_us
         self.version = Version(slices=slices)
         self.levels = Levels(directory, self.layout)
@@ -57,7 +57,7 @@ class Disk:
             ttl_us=self.ttl_us,
         )
 
-    def commit(self, *states: State, merge: Sequence[tuple[Run, ...]] = ()) -> None:
+    def commit(self, *states: State, merge: Sequence[tuple[StateFile, ...]] = ()) -> None:
         """Write what these states have changed, and merge some runs of the version before."""
         watermark = states[0].watermark
         found = {state.slice: level for state in states if (level := state.changes())}

@@ -13,7 +13,7 @@ from tests.state.factories import Disk
 
 from penstock.state.chunk import Chunk, same
 from penstock.state.layout import NEVER
-from penstock.state.state_files import RunWriter
+from penstock.state.state_files import StateFileWriter
 from penstock.state.version import after
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import Hashes, hash_keys, slice_of, split
@@ -36,7 +36,7 @@ def numbers(directory: Path, keys: int, slices: int) -> Disk:
     order = np.argsort(hashes)
     ids, hashes = ids[order], hashes[order]
     bounds = np.searchsorted(slice_of(hashes, slices), np.arange(slices + 1))
-    writer = RunWriter(directory, disk.layout, [])
+    writer = StateFileWriter(directory, disk.layout, [])
     for slice in range(slices):
         part = np.s_[bounds[slice] : bounds[slice + 1]]
         values = pa.array(np.zeros(len(ids[part]), np.int64))
@@ -58,7 +58,7 @@ def texts(directory: Path, size: int) -> Disk:
             columns = [pa.array(ids[part]), pa.array([text(n) for n in ids[part].tolist()])]
             yield _chunk(hashes[part], columns, disk)
 
-    writer = RunWriter(directory, disk.layout, [])
+    writer = StateFileWriter(directory, disk.layout, [])
     writer.write(0, chunks())
     disk.version = after(disk.version, writer.close())
     return disk

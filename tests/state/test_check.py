@@ -14,8 +14,8 @@ from tests.state.test_state_files import DAMAGE, files, filled
 from penstock.state.check import check
 from penstock.state.chunk import Chunk
 from penstock.state.handle import State
-from penstock.state.layout import layout
-from penstock.state.state_files import RunWriter
+from penstock.state.layout import make_layout
+from penstock.state.state_files import StateFileWriter
 from penstock.state.version import Version, after
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import hash_keys, slice_of
@@ -93,9 +93,9 @@ def test_rows_that_were_written_wrongly(
     monkeypatch.setattr(
         "penstock.state.state_files._cut", iter
     )  # which would mend or hang on these
-    writer = RunWriter(tmp_path, layout(KEY, VALUES), [])
+    writer = StateFileWriter(tmp_path, make_layout(KEY, VALUES), [])
     writer.write(0, INSIDE[problem](chunk(WORDS)))
-    (found,) = check(tmp_path, layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    (found,) = check(tmp_path, make_layout(KEY, VALUES), after(Version(slices=1), writer.close()))
     assert found.problem == problem and found.slices == (0,)
 
 
@@ -107,9 +107,9 @@ def test_a_wrong_index_of_timers(
     assert np.argsort(good.timers).tolist() != order
     with monkeypatch.context() as patch:
         patch.setattr(np, "argsort", lambda *_, **__: np.array(order))
-        writer = RunWriter(tmp_path, layout(KEY, VALUES), ["_timer", "_order"])
+        writer = StateFileWriter(tmp_path, make_layout(KEY, VALUES), ["_timer", "_order"])
         writer.write(0, [good])
-    (found,) = check(tmp_path, layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    (found,) = check(tmp_path, make_layout(KEY, VALUES), after(Version(slices=1), writer.close()))
     assert found.problem == "slice 0: the index of timers is wrong"
 
 
@@ -138,7 +138,7 @@ def test_a_part_of_the_key_may_decide_the_slice(tmp_path: Path) -> None:
 
 def test_other_columns_than_declared(tmp_path: Path) -> None:
     disk = filled(tmp_path)
-    other = layout(KEY, pa.schema({"m": pa.int64()}))
+    other = make_layout(KEY, pa.schema({"m": pa.int64()}))
     (found,) = check(disk.directory, other, disk.version)
     assert found.problem == "the state has 'n' (long), but 'm' (long) is declared"
 

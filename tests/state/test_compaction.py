@@ -14,15 +14,15 @@ from tests.state.factories import Disk, put
 from penstock.state import state_files as runs
 from penstock.state.compaction import EVERY, how_many, to_merge
 from penstock.state.handle import State
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.state.version import Merged, Version, after
 from penstock.topics.embedded.segment import Segment
 
 
-def run(number: int, size: int, slice: int = 0) -> Run:
+def run(number: int, size: int, slice: int = 0) -> StateFile:
     """A run of some bytes that is nowhere."""
     segment = Segment(file=f"{number}.arrow", rows=size, bytes=size, crc=0)
-    return Run(segment=segment, slice=slice, first=0, batches=1, rows=size, bytes=size)
+    return StateFile(segment=segment, slice=slice, first=0, batches=1, rows=size, bytes=size)
 
 
 @given(st.lists(st.integers(1, 1000), max_size=12))

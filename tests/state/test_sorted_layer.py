@@ -13,7 +13,7 @@ from penstock.state.chunk import Chunk, is_same, join, none, same
 from penstock.state.keys import same_keys, winners
 from penstock.state.layout import NEVER
 from penstock.state.merge import merge, newest
-from penstock.state.sorted_layer import Level
+from penstock.state.sorted_layer import SortedLayer
 from penstock.topics.hashing import hash_keys
 
 #: The hash of each key; most of them are shared.
@@ -33,12 +33,12 @@ def chunk(keys: list[int]) -> Chunk:
     )
 
 
-def cut(whole: Chunk, cuts: set[int]) -> Level:
+def cut(whole: Chunk, cuts: set[int]) -> SortedLayer:
     """A level in chunks that do not part rows with the same hash."""
     hashes = whole.hashes.tolist()
     bounds = [0, *sorted(c for c in cuts if 0 < c < len(hashes) and hashes[c] != hashes[c - 1])]
     ends = [*bounds[1:], len(hashes)]
-    return Level([whole.slice(start, end) for start, end in zip(bounds, ends, strict=True)])
+    return SortedLayer([whole.slice(start, end) for start, end in zip(bounds, ends, strict=True)])
 
 
 @given(
@@ -79,7 +79,9 @@ def test_rows_are_due_between_two_times(
         whole = replace(whole, order=order)
     high = high if low is None else max(low, high)
     at = None if at is None or low is None else min(at, low)  # a level is older than the batch
-    found = [k for part in Level([whole], at).due(low, high) for k in part.rows["key"].to_pylist()]
+    found = [
+        k for part in SortedLayer([whole], at).due(low, high) for k in part.rows["key"].to_pylist()
+    ]
     assert sorted(found) == sorted(
         key
         for key in there
@@ -92,7 +94,7 @@ def test_rows_are_due_between_two_times(
 def test_merged_levels_hold_the_newest_row_of_each_key(
     levels: list[set[int]], cuts: set[int]
 ) -> None:
-    def stamped(number: int, keys: set[int]) -> Level:
+    def stamped(number: int, keys: set[int]) -> SortedLayer:
         whole = chunk(list(keys))
         rows = whole.rows.append_column("level", pa.array([number] * len(whole), pa.int64()))
         return cut(replace(whole, rows=rows), cuts)

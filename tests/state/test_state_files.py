@@ -12,9 +12,9 @@ from penstock.errors import DamagedStateError, FullError, InputError
 from penstock.state import mapped_files as opening
 from penstock.state import state_files as runs
 from penstock.state.handle import State
-from penstock.state.layout import layout
+from penstock.state.layout import make_layout
 from penstock.state.mapped_files import Levels
-from penstock.state.state_files import Run, write_levels
+from penstock.state.state_files import StateFile, write_levels
 from penstock.topics.hashing import hash_keys, split
 
 
@@ -56,7 +56,7 @@ def test_a_run_is_json(tmp_path: Path) -> None:
     disk = filled(tmp_path)
     for number in range(8):
         (run,) = disk.version.of(number)
-        assert Run.from_json(run.to_json()) == run
+        assert StateFile.from_json(run.to_json()) == run
 
 
 def test_nothing_changed_is_no_file(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_run_that_promises_what_is_not_there(tmp_path: Path) -> None:
         ({"rows": 99}, r"has \d+ rows of slice 7, expected 99"),
         ({"batches": 3}, "has 8 record batches, expected 10"),
     ):
-        run = Run.from_json(data | change)
+        run = StateFile.from_json(data | change)
         with pytest.raises(DamagedStateError, match=problem):
             Levels(disk.directory, disk.layout).open([run])
 
@@ -217,7 +217,7 @@ def test_a_state_with_other_columns_is_refused(
     tmp_path: Path, key: dict[str, pa.DataType], values: dict[str, pa.DataType], problem: str
 ) -> None:
     disk = filled(tmp_path)
-    other = Levels(disk.directory, layout(pa.schema(key), pa.schema(values)))
+    other = Levels(disk.directory, make_layout(pa.schema(key), pa.schema(values)))
     with pytest.raises(InputError) as raised:
         other.open(disk.version.of(0))
     assert problem in str(raised.value) and "hint:" in str(raised.value)
@@ -233,5 +233,5 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert changes is not None
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(FullError, match="No space left on device"):
-        write_levels(tmp_path, layout(KEY, VALUES), {0: changes})
+        write_levels(tmp_path, make_layout(KEY, VALUES), {0: changes})
     assert list((tmp_path / "segments").iterdir()) == []

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.state.version import Merged, Version, after, files
 from penstock.topics.embedded.segment import Segment
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "state-v1.json"
 
 
-def run(file: str, slice: int, first: int = 0, at: int | None = None) -> Run:
+def run(file: str, slice: int, first: int = 0, at: int | None = None) -> StateFile:
     """A run that is nowhere."""
     segment = Segment(file=file, rows=7, bytes=700, crc=1)
-    return Run(segment=segment, slice=slice, first=first, batches=1, rows=7, bytes=60, at=at)
+    return StateFile(segment=segment, slice=slice, first=first, batches=1, rows=7, bytes=60, at=at)
 
 
 def test_new_runs_lie_on_top() -> None:
@@ -69,7 +69,7 @@ def test_runs_that_are_not_beside_each_other_cannot_have_been_merged() -> None:
     ),
     st.none() | st.integers(-(2**60), 2**60),
 )
-def test_a_version_is_json(runs: dict[int, list[Run]], watermark: int | None) -> None:
+def test_a_version_is_json(runs: dict[int, list[StateFile]], watermark: int | None) -> None:
     placed = {
         slice: tuple(run(old.file, slice, old.first, old.at) for old in some)
         for slice, some in runs.items()

@@ -14,7 +14,7 @@ from tests.spark_engines import Started, until
 from tests.system.test_operators import drained
 
 from penstock.engines.port import Plan
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.time_windows import windows
 from penstock.topics.embedded.topic import Topic
@@ -73,8 +73,8 @@ def pipeline_over(directory: Path) -> Pipeline:
     return pipeline
 
 
-def found(places: Places, topic: str, total: str) -> set[tuple[object, ...]]:
-    log = Topic.open(places.topic(topic))
+def found(layout: RunLayout, topic: str, total: str) -> set[tuple[object, ...]]:
+    log = Topic.open(layout.topic(topic))
     names = ["customer", "start", total]
     rows = [row for batch in log.read(0, log.end, names) for row in batch.to_pylist()]
     assert len({(row["customer"], row["start"]) for row in rows}) == len(rows)
@@ -94,11 +94,11 @@ def truth(directory: Path, before: str) -> set[tuple[object, ...]]:
 
 
 def test_a_backlog_of_unsorted_files_loses_no_row_of_a_window(
-    started: Started, places: Places, tmp_path: Path
+    started: Started, layout: RunLayout, tmp_path: Path
 ) -> None:
     directory = tmp_path / "orders"
     write_files(directory)
-    engine = started.engine(pipeline_over(directory), places=places)
+    engine = started.engine(pipeline_over(directory), layout=layout)
     engine.apply(Plan(replicas={"clean": 2, "count": 3}))
     raw = engine._followed["clean"].topics["raw"]
     until(engine, lambda: raw.refresh() == FILES * ROWS, PATIENCE_S)
@@ -106,11 +106,11 @@ def test_a_backlog_of_unsorted_files_loses_no_row_of_a_window(
     until(engine, drained(engine), PATIENCE_S)
     # the last file begins at 19:07:48 and ends before 19:08:00
     closed = truth(directory, "2026-01-05 19:07:00+00")
-    until(engine, lambda: found(places, "minutes", "sum_amount") >= closed, PATIENCE_S)
-    assert found(places, "minutes", "sum_amount") == closed
-    assert Topic.open(places.topic("late")).end == 0
+    until(engine, lambda: found(layout, "minutes", "sum_amount") >= closed, PATIENCE_S)
+    assert found(layout, "minutes", "sum_amount") == closed
+    assert Topic.open(layout.topic("late")).end == 0
     # Spark tells its windows one batch later, so one more file lets it
     rows = [{"customer": 1, "amount": 1, "ts": "2026-01-05T19:07:59Z"}] * 2
     (directory / "orders-999.json").write_text("\n".join(map(json.dumps, rows)))
-    until(engine, lambda: found(places, "native-minutes", "total") >= closed, PATIENCE_S)
-    assert found(places, "native-minutes", "total") == closed
+    until(engine, lambda: found(layout, "native-minutes", "total") >= closed, PATIENCE_S)
+    assert found(layout, "native-minutes", "total") == closed

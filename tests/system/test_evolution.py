@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from tests.spark_engines import Started, until
 from tests.system.test_operators import drained, fill, rows
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.pipeline_changes import check_description
 from penstock.topics.embedded.check import check_directory
@@ -98,22 +98,22 @@ def shop(*, is_new: bool) -> Pipeline:
 
 
 def test_a_run_goes_on_with_new_columns_names_and_operators(
-    started: Started, places: Places, tmp_path: Path
+    started: Started, layout: RunLayout, tmp_path: Path
 ) -> None:
     before, after = shop(is_new=False), shop(is_new=True)
-    check_description(before, places.run)
-    give(places, before, 0, 600)
-    engine = started.engine(before, places=places)
+    check_description(before, layout.run)
+    give(layout, before, 0, 600)
+    engine = started.engine(before, layout=layout)
     until(engine, drained(engine))
-    give(places, before, 600, 1000)  # some of these wait when it stops
+    give(layout, before, 600, 1000)  # some of these wait when it stops
     engine.stop()
     assert not engine.failed
     started.engines.clear()  # its topics get other names
 
-    notes = check_description(after, places.run)
+    notes = check_description(after, layout.run)
     assert len([note for note in notes if "is now" in note]) == 4
-    engine = started.engine(after, places=places)
-    give(places, after, 1000, 1500, note=[f"note {i}" for i in range(1000, 1500)])
+    engine = started.engine(after, layout=layout)
+    give(layout, after, 1000, 1500, note=[f"note {i}" for i in range(1000, 1500)])
     until(engine, drained(engine))
     engine.stop()
     assert not engine.failed
@@ -121,21 +121,21 @@ def test_a_run_goes_on_with_new_columns_names_and_operators(
     truth: Counter[str] = Counter()
     for i, name in enumerate(SHOPS):
         truth[name] += i * 100
-    found = dict(zip(rows(places, "totals", "shop"), rows(places, "totals", "total"), strict=True))
+    found = dict(zip(rows(layout, "totals", "shop"), rows(layout, "totals", "total"), strict=True))
     assert found == truth
-    counted = dict(zip(rows(places, "shops", "shop"), rows(places, "shops", "n"), strict=True))
+    counted = dict(zip(rows(layout, "shops", "shop"), rows(layout, "shops", "n"), strict=True))
     assert counted == Counter(SHOPS)
-    notes_of = dict(zip(rows(places, "noted", "id"), rows(places, "noted", "note"), strict=True))
+    notes_of = dict(zip(rows(layout, "noted", "id"), rows(layout, "noted", "note"), strict=True))
     assert notes_of == {i: f"note {i}" if i >= 1000 else "none" for i in range(1500)}
-    assert sorted(rows(places, "orders", "id")) == list(range(1500))
+    assert sorted(rows(layout, "orders", "id")) == list(range(1500))
     for topic in ("sales", "orders", "totals", "noted", "shops"):
-        assert check_directory(places.topic(topic)) == []
+        assert check_directory(layout.topic(topic)) == []
     for folder in ("checkpoints", "batches"):
-        names = {path.name for path in (places.run / folder).iterdir()}
+        names = {path.name for path in (layout.run / folder).iterdir()}
         assert names == {"convert", "sum_up", "last", "noted"}
-    assert check_description(after, places.run) == []
+    assert check_description(after, layout.run) == []
 
 
-def give(places: Places, pipeline: Pipeline, first: int, end: int, **more: list[Any]) -> None:
+def give(layout: RunLayout, pipeline: Pipeline, first: int, end: int, **more: list[Any]) -> None:
     ids = list(range(first, end))
-    fill(places, pipeline, "sales", id=ids, shop=SHOPS[first:end], price=ids, **more)
+    fill(layout, pipeline, "sales", id=ids, shop=SHOPS[first:end], price=ids, **more)

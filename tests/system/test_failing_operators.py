@@ -16,7 +16,7 @@ from tests.spark_engines import QUICK, until
 
 from penstock.engines.port import Event
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -105,8 +105,8 @@ def failing() -> Pipeline:
     return pipeline
 
 
-def column(places: Places, topic: str, name: str) -> list[Any]:
-    log = Topic.open(places.topic(topic))
+def column(layout: RunLayout, topic: str, name: str) -> list[Any]:
+    log = Topic.open(layout.topic(topic))
     return [value for rows in log.read(log.first, log.end) for value in rows[name].to_pylist()]
 
 
@@ -118,18 +118,18 @@ def rows_named(text: str) -> range:
 
 
 def test_each_failure_is_told_with_its_rows_and_its_cause(
-    spark: SparkSession, places: Places
+    spark: SparkSession, layout: RunLayout
 ) -> None:
     pipeline, events = failing(), list[Event]()
     spark.dataSource.register(Refusing)
-    log = Topic.create(places.topic("in"), pipeline.topics["in"].schema)
+    log = Topic.create(layout.topic("in"), pipeline.topics["in"].schema)
     with TopicWriter(log, "test") as writer:
         writer.append(pa.table({"id": list(range(ROWS))}))
-    engine = SparkEngine(spark, pipeline, places, pace=QUICK, retry_for_s=600, report=events.append)
+    engine = SparkEngine(spark, pipeline, layout, pace=QUICK, retry_for_s=600, report=events.append)
     engine.start()
     try:
         wrong = set(pipeline.operators) - {"letters"}
-        letters = Topic.open(places.topic("letters-out"))
+        letters = Topic.open(layout.topic("letters-out"))
         until(engine, lambda: set(engine.failed) == wrong and letters.refresh() >= 19, 240)
     finally:
         engine.stop(patience_s=10)
@@ -155,6 +155,6 @@ def test_each_failure_is_told_with_its_rows_and_its_cause(
     assert {name for name, numbers in failed.items() if numbers["is_users"]} == wrong
     assert BAD in range(failed["leaves"]["first"], failed["leaves"]["end"])
     # what kills its worker was put aside, and the rest is there once
-    assert sorted(column(places, "letters-out", "id")) == [n for n in range(ROWS) if n != BAD]
-    assert column(places, "letters-errors", "offset") == [BAD]
-    assert column(places, "letters-errors", "error") == ["the worker process died"]
+    assert sorted(column(layout, "letters-out", "id")) == [n for n in range(ROWS) if n != BAD]
+    assert column(layout, "letters-errors", "offset") == [BAD]
+    assert column(layout, "letters-errors", "error") == ["the worker process died"]

@@ -9,14 +9,14 @@ import pytest
 from tests.tools import chaos
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, save_plan
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
-from penstock.engines.spark.operator_bundle import Cargo, ship
+from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.recovery.publication_repair import recover
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.check import check
 from penstock.topics.embedded.readers import positions, save_position
@@ -47,7 +47,7 @@ class Operator:
     """The sink of an operator with two outputs, without the tasks before it."""
 
     def __init__(self, run: Path) -> None:
-        self.places, self.pipeline = Places(run), Pipeline("two-outputs")
+        self.layout, self.pipeline = RunLayout(run), Pipeline("two-outputs")
         self.pipeline.topic("a", "id long")
         self.pipeline.topic("b", "id long")
 
@@ -60,10 +60,10 @@ class Operator:
             return batch
 
         self.operator = copy
-        make_topics(self.pipeline, self.places)
-        self.topics = {name: Topic.open(self.places.topic(name)) for name in copy.fills}
+        make_topics(self.pipeline, self.layout)
+        self.topics = {name: Topic.open(self.layout.topic(name)) for name in copy.fills}
         schemas = {name: topic.schema for name, topic in self.topics.items()}
-        ship(self.places.code("copy"), Cargo(operator=copy, outputs=schemas))
+        save_bundle(self.layout.code("copy"), OperatorBundle(operator=copy, outputs=schemas))
         self._schemas = schemas
         self.sink = TopicSink(str(run), "copy")
 
@@ -71,7 +71,7 @@ class Operator:
         """Let tasks write ids, each of them to both topics; nothing is committed yet."""
         messages = []
         for ids in tasks:
-            with Outputs(self.places, self._schemas) as outputs:
+            with TaskOutputs(self.layout, self._schemas) as outputs:
                 outputs.write(_good(ids, self._schemas["b"]))
                 outputs.write(_bad(ids, self._schemas["copy-errors"]), "copy-errors")
                 done = TaskRecord(
@@ -87,7 +87,7 @@ class Operator:
                 for number in range(len(tasks))
             ),
         )
-        save_plan(self.places.plan("copy"), plan)
+        save_plan(self.layout.plan("copy"), plan)
         return messages
 
     def ids(self) -> dict[str, list[int]]:
@@ -103,8 +103,8 @@ class Operator:
 
     def segments(self) -> int:
         """Files of rows, published or not."""
-        places = [self.places.topic(name) / "segments" for name in self.topics]
-        return sum(len(list(place.iterdir())) for place in places)
+        layout = [self.layout.topic(name) / "segments" for name in self.topics]
+        return sum(len(list(place.iterdir())) for place in layout)
 
 
 def _good(ids: list[int], schema: pa.Schema) -> pa.RecordBatch:
@@ -172,7 +172,7 @@ def test_a_start_finishes_a_commit_before_it_removes_leftovers(
     one.attempt([1, 2, 3])  # killed before it could commit
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + age_s)
-    recover(one.pipeline, one.places)
+    recover(one.pipeline, one.layout)
     assert one.ids() == {"b": [1, 2, 3], "copy-errors": [1, 2, 3]}
     assert one.segments() == (4 if age_s else 6)
     one.sink.commit(one.attempt([1, 2, 3]), 0)
@@ -194,15 +194,15 @@ def test_a_commit_that_is_asked_twice_keeps_its_rows(one: Operator) -> None:
 
 def test_a_failure_that_another_try_mended_is_forgotten(one: Operator) -> None:
     failure = failures.Failure(topic="a", first=0, end=1, trace="ValueError: no")
-    failures.tell(one.places, "copy", failure)
-    assert failures.hear(one.places, "copy") == failure
+    failures.save(one.layout, "copy", failure)
+    assert failures.load(one.layout, "copy") == failure
     one.sink.commit(one.attempt([1]), 0)
-    assert failures.hear(one.places, "copy") is None
+    assert failures.load(one.layout, "copy") is None
 
 
 def test_rows_wait_for_readers_that_have_not_begun(one: Operator) -> None:
-    recover(one.pipeline, one.places)
-    topic = Topic.open(one.places.topic("a"))
+    recover(one.pipeline, one.layout)
+    topic = Topic.open(one.layout.topic("a"))
     save_position(topic.directory, "another", 5)
     with TopicWriter(topic, "feed") as writer:
         for number in range(10):
@@ -210,5 +210,5 @@ def test_rows_wait_for_readers_that_have_not_begun(one: Operator) -> None:
     assert positions(topic.directory) == {"another": 5, "copy": 0}
     assert trim(topic, time.time()) == 0
     save_position(topic.directory, "copy", 3)
-    recover(one.pipeline, one.places)
+    recover(one.pipeline, one.layout)
     assert positions(topic.directory)["copy"] == 3

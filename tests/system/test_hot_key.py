@@ -12,7 +12,7 @@ from penstock.core.decision import Decision
 from penstock.core.guards import Guards
 from penstock.core.snapshot import Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.operator_snapshot import Sighting, operator_snapshot
+from penstock.engines.microbatch.operator_snapshot import OperatorWindow, operator_snapshot
 from penstock.reports.decision_text import explain
 
 SLICES = 8
@@ -38,7 +38,7 @@ def batches(hot: float) -> list[BatchRecord]:
 
 def seen(records: list[BatchRecord]) -> Snapshot:
     now = records[-1].committed_at
-    sighting = Sighting(
+    sighting = OperatorWindow(
         name="count",
         upstream=(),
         max_replicas=8,

@@ -7,7 +7,7 @@ from tests.spark_engines import Started, until
 from tests.system.test_operators import drained
 
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 LARGE, COLUMNS = 10_000_000, 1000
 
 
-def test_large_rows_and_many_columns(started: Started, places: Places) -> None:
+def test_large_rows_and_many_columns(started: Started, layout: RunLayout) -> None:
     pipeline = Pipeline("large")
     wide = ", ".join(f"c{number} long" for number in range(COLUMNS))
     pipeline.topic("blobs", "id long, data string", external=True)
@@ -37,21 +37,21 @@ def test_large_rows_and_many_columns(started: Started, places: Places) -> None:
         copy.__name__, frame.__name__ = f"copy_{topic}", f"frame_{topic}"
         pipeline.batches(topic, f"{topic}-copy")(copy)
         pipeline.operator(f"{topic}-copy", f"{topic}-framed")(frame)
-    make_topics(pipeline, places)
-    with TopicWriter(Topic.open(places.topic("blobs")), "test") as writer:
+    make_topics(pipeline, layout)
+    with TopicWriter(Topic.open(layout.topic("blobs")), "test") as writer:
         writer.append(pa.table({"id": [1, 2], "data": ["x" * LARGE, "y" * LARGE]}))
-    with TopicWriter(Topic.open(places.topic("wide")), "test") as writer:
+    with TopicWriter(Topic.open(layout.topic("wide")), "test") as writer:
         writer.append(pa.table({f"c{number}": [number, -number] for number in range(COLUMNS)}))
-    engine = started.engine(pipeline, places=places)
+    engine = started.engine(pipeline, layout=layout)
     until(engine, drained(engine), 300.0)
     for topic in ("copy", "framed"):
-        blobs = Topic.open(places.topic(f"blobs-{topic}"))
+        blobs = Topic.open(layout.topic(f"blobs-{topic}"))
         rows = [row for batch in blobs.read(0, blobs.end) for row in batch.to_pylist()]
         assert [(row["id"], row["data"][0], len(row["data"])) for row in rows] == [
             (1, "x", LARGE),
             (2, "y", LARGE),
         ]
-        wide_rows = Topic.open(places.topic(f"wide-{topic}"))
+        wide_rows = Topic.open(layout.topic(f"wide-{topic}"))
         (first, second) = (
             row for batch in wide_rows.read(0, wide_rows.end) for row in batch.to_pylist()
         )

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from penstock.control.loop import Tick
 from penstock.core.topology import Topology
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.operator_tracker import Followed
-from penstock.engines.microbatch.snapshot_builder import told as build_status
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
+from penstock.engines.microbatch.snapshot_builder import build_status
 from penstock.reports.event_text import of_late_rows
 from penstock.reports.live_view import event_lines
 from penstock.reports.result_text import late_text
@@ -21,7 +21,7 @@ def task(late: int) -> TaskRecord:
     )
 
 
-def followed(*batches: tuple[int, ...]) -> Followed:
+def followed(*batches: tuple[int, ...]) -> OperatorTracker:
     """An operator whose batches had so many late rows in each task."""
     now = time.time()
     records = [
@@ -36,7 +36,7 @@ def followed(*batches: tuple[int, ...]) -> Followed:
         for number, late in enumerate(batches)
     ]
     topic = SimpleNamespace(first=0, end=9, refresh=lambda: 9)
-    one = Followed(
+    one = OperatorTracker(
         name="minutes",
         upstream=(),
         max_replicas=2,

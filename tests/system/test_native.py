@@ -14,7 +14,7 @@ from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.native_state.rescaler import STEPS
 from penstock.engines.spark.recovery.checkpoints import last_batch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 
@@ -37,50 +37,50 @@ def change(engine: SparkEngine, **replicas: int) -> list[str]:
 
 
 def test_windows_and_joins_are_right_while_their_state_is_dealt_anew(
-    started: Started, places: Places
+    started: Started, layout: RunLayout
 ) -> None:
     pipeline = clicks_and_views()
-    give(places, pipeline, 0, 1000)
-    engine = started.engine(pipeline, places=places)
+    give(layout, pipeline, 0, 1000)
+    engine = started.engine(pipeline, layout=layout)
     assert change(engine, minutes=3) == [f"minutes {step}" for step in STEPS]
-    give(places, pipeline, 1000, 2000)
+    give(layout, pipeline, 1000, 2000)
     change(engine, minutes=2, pairs=4)
     assert engine.capabilities.pauses == {"minutes", "pairs"}
-    give(places, pipeline, 2000, 3000)
+    give(layout, pipeline, 2000, 3000)
     change(engine, minutes=4, pairs=1)
     until(engine, drained(engine))
     engine.advance(0.5)
     assert engine.observe().operators["minutes"].rescale_s > 0  # type: ignore[operator]
-    assert wrong(places, 3000) == []
-    assert len(rows(places, "minutes", "n")) > 100
+    assert wrong(layout, 3000) == []
+    assert len(rows(layout, "minutes", "n")) > 100
 
 
-def test_a_start_finishes_what_was_cut_short(started: Started, places: Places) -> None:
+def test_a_start_finishes_what_was_cut_short(started: Started, layout: RunLayout) -> None:
     pipeline = clicks_and_views()
-    give(places, pipeline, 0, 200)
-    engine = started.engine(pipeline, places=places)
+    give(layout, pipeline, 0, 200)
+    engine = started.engine(pipeline, layout=layout)
     until(engine, drained(engine))
     engine.stop()
     started.engines.clear()
     # what a kill right after the wish was written down leaves behind
-    places.native("minutes").parent.mkdir(exist_ok=True)
-    places.native("minutes").write_text('{"target": 3, "costs": []}')
-    again = started.engine(pipeline, places=places)
+    layout.native("minutes").parent.mkdir(exist_ok=True)
+    layout.native("minutes").write_text('{"target": 3, "costs": []}')
+    again = started.engine(pipeline, layout=layout)
     assert again.status().running["minutes"] == 3
-    last = last_batch(places.checkpoint("minutes"))
+    last = last_batch(layout.checkpoint("minutes"))
     assert last is not None
     assert last.partitions == 3
-    assert places.native("minutes").read_text() == '{"target":null,"costs":[]}'
-    give(places, pipeline, 200, 400)
+    assert layout.native("minutes").read_text() == '{"target":null,"costs":[]}'
+    give(layout, pipeline, 200, 400)
     until(again, drained(again))
-    give(places, pipeline, 400, 401)
+    give(layout, pipeline, 400, 401)
     until(again, drained(again))
-    assert wrong(places, 401) == []
-    assert len(rows(places, "minutes", "n")) > 9
+    assert wrong(layout, 401) == []
+    assert len(rows(layout, "minutes", "n")) > 9
 
 
 def test_state_is_for_native_operators_and_they_are_for_state(
-    started: Started, places: Places
+    started: Started, layout: RunLayout
 ) -> None:
     pipeline = Pipeline("none")
     pipeline.topic("clicks", "id long", external=True)
@@ -90,11 +90,11 @@ def test_state_is_for_native_operators_and_they_are_for_state(
         return df
 
     with pytest.raises(InputError, match="has no state that Spark would keep"):
-        started.engine(pipeline, places=places)
+        started.engine(pipeline, layout=layout)
     started.engines.clear()
 
 
-def test_what_spark_refuses_is_told_to_its_author(started: Started, places: Places) -> None:
+def test_what_spark_refuses_is_told_to_its_author(started: Started, layout: RunLayout) -> None:
     pipeline = Pipeline("none")
     pipeline.topic("clicks", "id long", external=True)
 
@@ -103,7 +103,7 @@ def test_what_spark_refuses_is_told_to_its_author(started: Started, places: Plac
         return df.groupBy("id").count()
 
     with pytest.raises(InputError, match=r"count: .*watermark"):
-        started.engine(pipeline, places=places)
+        started.engine(pipeline, layout=layout)
 
 
 class Sum(StatefulProcessor):
@@ -127,7 +127,7 @@ class Sum(StatefulProcessor):
         """Nothing is held open."""
 
 
-def test_a_processor_of_ones_own_keeps_its_state(started: Started, places: Places) -> None:
+def test_a_processor_of_ones_own_keeps_its_state(started: Started, layout: RunLayout) -> None:
     pipeline = Pipeline("own")
     pipeline.topic("clicks", "id long, user long, at timestamp", external=True)
     pipeline.topic("views", "id long, seen timestamp", external=True)
@@ -139,12 +139,12 @@ def test_a_processor_of_ones_own_keeps_its_state(started: Started, places: Place
             Sum(), "user long, total long", "Update", "None"
         )
 
-    give(places, pipeline, 0, 300)
-    engine = started.engine(pipeline, places=places)
+    give(layout, pipeline, 0, 300)
+    engine = started.engine(pipeline, layout=layout)
     until(engine, drained(engine))
     change(engine, add=3)
-    give(places, pipeline, 300, 600)
+    give(layout, pipeline, 300, 600)
     until(engine, drained(engine))
-    last = dict(zip(rows(places, "sums", "user"), rows(places, "sums", "total"), strict=True))
+    last = dict(zip(rows(layout, "sums", "user"), rows(layout, "sums", "total"), strict=True))
     assert last == {user: sum(i for i in range(600) if i * i % 17 == user) for user in last}
     assert len(last) == 9

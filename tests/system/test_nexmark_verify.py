@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.cli import nexmark_verification as shown
 from penstock.cli.main import main
 from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, verify
-from penstock.nexmark.truths import Difference
+from penstock.nexmark.truths import RowDifference
 
 #: Events per second of event time: so few that windows close and sessions split.
 CASES = {
@@ -43,7 +43,7 @@ def made(missing: int = 0, extra: int = 0, late: int = 0, changes: int = CHANGES
     row = pa.table({"auction": [7]})
     return Verified(
         rows=100,
-        difference=Difference(
+        difference=RowDifference(
             missing=row.slice(0, missing),
             extra=row.slice(0, extra),
         ),

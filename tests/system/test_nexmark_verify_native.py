@@ -9,12 +9,12 @@ import pytest
 from penstock.cli import nexmark_verification as shown
 from penstock.errors import InputError
 from penstock.lab.nexmark_verify import Verified, VerifySpec, verify
-from penstock.nexmark.truths import Difference
+from penstock.nexmark.truths import RowDifference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NONE = Difference(missing=pa.table({"a": []}), extra=pa.table({"a": []}))
+NONE = RowDifference(missing=pa.table({"a": []}), extra=pa.table({"a": []}))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.key_dealing import replica_of
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.readers import positions
@@ -33,17 +33,17 @@ from penstock.topics.embedded.writer import TopicWriter
 pytestmark = pytest.mark.spark
 
 
-def fill(places: Places, pipeline: Pipeline, topic: str, **columns: list[Any]) -> None:
+def fill(layout: RunLayout, pipeline: Pipeline, topic: str, **columns: list[Any]) -> None:
     """Put rows into a topic before anything runs."""
     schema = pipeline.topics[topic].schema
-    log = Topic.create(places.topic(topic), schema)
+    log = Topic.create(layout.topic(topic), schema)
     with TopicWriter(log, "test") as writer:
         writer.append(pa.table(columns, schema=schema))
 
 
-def rows(places: Places, topic: str, column: str = "id") -> list[Any]:
+def rows(layout: RunLayout, topic: str, column: str = "id") -> list[Any]:
     """Everything that is in a topic."""
-    log = Topic.open(places.topic(topic))
+    log = Topic.open(layout.topic(topic))
     return [v for batch in log.read(log.first, log.end) for v in batch[column].to_pylist()]
 
 
@@ -51,7 +51,7 @@ def drained(engine: SparkEngine) -> Callable[[], bool]:
     return lambda: engine.is_drained
 
 
-def test_chains_splits_filters_and_unions(started: Started, places: Places) -> None:
+def test_chains_splits_filters_and_unions(started: Started, layout: RunLayout) -> None:
     """And k changes on the way: exactly so many tasks, no row lost or doubled, order kept."""
     pipeline = Pipeline("shapes")
     pipeline.topic("in", "id long, word string", external=True)
@@ -73,8 +73,8 @@ def test_chains_splits_filters_and_unions(started: Started, places: Places) -> N
         return {"id": batch["id"], "word": batch["word"], "size": sizes}
 
     words = [f"w{i % 7}" * (i % 3 + 1) for i in range(3000)]
-    fill(places, pipeline, "in", id=list(range(3000)), word=words)
-    engine = started.engine(pipeline, places=places)
+    fill(layout, pipeline, "in", id=list(range(3000)), word=words)
+    engine = started.engine(pipeline, layout=layout)
     for k in (3, 5, 2):
         engine.apply(Plan(replicas={"keep_even": k, "keep_odd": k, "measure": k}))
         engine.advance(0.7)
@@ -84,26 +84,26 @@ def test_chains_splits_filters_and_unions(started: Started, places: Places) -> N
 
     status = engine.status()  # two operators read these rows, and still they are 3,000
     assert (status.offered_records, status.backlog_records) == (3000, 0)
-    assert rows(places, "even") == list(range(0, 3000, 2))
-    assert rows(places, "odd") == list(range(1, 3000, 2))
-    assert rows(places, "odd", "word") == [words[i].upper() for i in range(1, 3000, 2)]
+    assert rows(layout, "even") == list(range(0, 3000, 2))
+    assert rows(layout, "odd") == list(range(1, 3000, 2))
+    assert rows(layout, "odd", "word") == [words[i].upper() for i in range(1, 3000, 2)]
     expected = {i: words[i] if i % 2 == 0 else words[i].upper() for i in range(3000)}
-    assert Counter(rows(places, "all")) == Counter(range(3000))
-    found = dict(zip(rows(places, "all"), rows(places, "all", "word"), strict=True))
+    assert Counter(rows(layout, "all")) == Counter(range(3000))
+    found = dict(zip(rows(layout, "all"), rows(layout, "all", "word"), strict=True))
     assert found == expected
-    log = BatchLog(places.batches("measure"))
+    log = BatchLog(layout.batches("measure"))
     seen = [record for n in range(500) if (record := log.get(n)) is not None]
     assert {record.replicas for record in seen} <= {1, 2, 3, 5}
-    _check_keys(places, [record for record in seen if len(record.outputs.get("all", ())) > 1])
+    _check_keys(layout, [record for record in seen if len(record.outputs.get("all", ())) > 1])
 
 
-def _check_keys(places: Places, records: list[Any]) -> None:
+def _check_keys(layout: RunLayout, records: list[Any]) -> None:
     """Rows of one key are the work of one replica: each segment has keys of its own."""
     assert records
     for record in records:
         by_segment = []
         for segment in record.outputs["all"]:
-            path = places.topic("all") / SEGMENTS / segment.file
+            path = layout.topic("all") / SEGMENTS / segment.file
             words = [
                 w for b in read_rows(path, segment, 0, segment.rows) for w in b["word"].to_pylist()
             ]
@@ -113,7 +113,7 @@ def _check_keys(places: Places, records: list[Any]) -> None:
         assert len(set.union(*by_segment)) == len(by_segment)
 
 
-def test_load_balancing_gives_a_slow_replica_less(started: Started, places: Places) -> None:
+def test_load_balancing_gives_a_slow_replica_less(started: Started, layout: RunLayout) -> None:
     pipeline = Pipeline("uneven")
     pipeline.topic("in", "id long", external=True)
     pipeline.topic("out", "id long")
@@ -127,8 +127,8 @@ def test_load_balancing_gives_a_slow_replica_less(started: Started, places: Plac
         time.sleep(batch.num_rows * (0.008 if slow else 0.002))
         return batch
 
-    fill(places, pipeline, "in", id=list(range(6000)))
-    engine = started.engine(pipeline, places=places)
+    fill(layout, pipeline, "in", id=list(range(6000)))
+    engine = started.engine(pipeline, layout=layout)
     until(engine, lambda: len(engine._followed["work"].records) >= 6)
     last = engine._followed["work"].records[-1]
     slow, *others = [task.rows_in for task in last.tasks]
@@ -137,7 +137,7 @@ def test_load_balancing_gives_a_slow_replica_less(started: Started, places: Plac
 
 
 def test_what_waits_too_long_or_does_not_fit_is_dropped_and_kept(
-    started: Started, places: Places
+    started: Started, layout: RunLayout
 ) -> None:
     pipeline = Pipeline("impatient")
     pipeline.topic("old", "id long", external=True)
@@ -153,14 +153,14 @@ def test_what_waits_too_long_or_does_not_fit_is_dropped_and_kept(
     def small_queue(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch
 
-    fill(places, pipeline, "old", id=list(range(50)))
-    fill(places, pipeline, "many", id=list(range(1000)))
+    fill(layout, pipeline, "old", id=list(range(50)))
+    fill(layout, pipeline, "many", id=list(range(1000)))
     time.sleep(1.1)
-    engine = started.engine(pipeline, places=places)
+    engine = started.engine(pipeline, layout=layout)
     until(engine, drained(engine))
-    assert rows(places, "fresh") == []
-    assert rows(places, "too-old") == list(range(50))
-    assert rows(places, "few") == list(range(100))
+    assert rows(layout, "fresh") == []
+    assert rows(layout, "too-old") == list(range(50))
+    assert rows(layout, "few") == list(range(100))
     status = engine.status()
     assert status.dropped_records == 50 + 900
     lost = Counter[str]()
@@ -170,7 +170,9 @@ def test_what_waits_too_long_or_does_not_fit_is_dropped_and_kept(
     assert lost == {"in_time": 50, "small_queue": 900}
 
 
-def test_a_function_that_raises_stops_its_operator_alone(started: Started, places: Places) -> None:
+def test_a_function_that_raises_stops_its_operator_alone(
+    started: Started, layout: RunLayout
+) -> None:
     pipeline = Pipeline("poison")
     pipeline.topic("in", "id long", external=True)
     for name in ("broken", "whole", "careful"):
@@ -192,10 +194,10 @@ def test_a_function_that_raises_stops_its_operator_alone(started: Started, place
             raise ValueError("unlucky")
         return batch
 
-    fill(places, pipeline, "in", id=list(range(400)))
-    engine = started.engine(pipeline, places=places)
+    fill(layout, pipeline, "in", id=list(range(400)))
+    engine = started.engine(pipeline, layout=layout)
     until(engine, lambda: bool(engine.failed))
-    until(engine, lambda: len(rows(places, "whole")) == 400 and len(rows(places, "careful")) == 396)
+    until(engine, lambda: len(rows(layout, "whole")) == 400 and len(rows(layout, "careful")) == 396)
     text = engine.failed["breaks"]
     found = re.search(r"failed on rows (\d+) to (\d+) of topic in", text)
     assert found
@@ -203,14 +205,14 @@ def test_a_function_that_raises_stops_its_operator_alone(started: Started, place
     assert 'raise ZeroDivisionError("thirteen")' in text
     failures = [event for event in engine.status().events if event.kind == "failed"]
     assert [event.operator for event in failures] == ["breaks"]
-    assert rows(places, "broken") == list(range(len(rows(places, "broken"))))
-    assert len(rows(places, "broken")) <= 13
-    assert rows(places, "survives-errors", "offset") == [13, 113, 213, 313]
-    assert rows(places, "survives-errors", "error") == ["ValueError: unlucky"] * 4
-    assert rows(places, "survives-errors", "row")[0] == '{"id": 13}'
+    assert rows(layout, "broken") == list(range(len(rows(layout, "broken"))))
+    assert len(rows(layout, "broken")) <= 13
+    assert rows(layout, "survives-errors", "offset") == [13, 113, 213, 313]
+    assert rows(layout, "survives-errors", "error") == ["ValueError: unlucky"] * 4
+    assert rows(layout, "survives-errors", "row")[0] == '{"id": 13}'
 
 
-def test_back_pressure_holds_the_operator_in_front(started: Started, places: Places) -> None:
+def test_back_pressure_holds_the_operator_in_front(started: Started, layout: RunLayout) -> None:
     pipeline = Pipeline("pressed")
     pipeline.topic("in", "id long", external=True)
     pipeline.topic("between", "id long", keep="1 day")
@@ -225,8 +227,8 @@ def test_back_pressure_holds_the_operator_in_front(started: Started, places: Pla
         time.sleep(0.02 * batch.num_rows)
         return batch
 
-    fill(places, pipeline, "in", id=list(range(20_000)))
-    engine = started.engine(pipeline, places=places)
+    fill(layout, pipeline, "in", id=list(range(20_000)))
+    engine = started.engine(pipeline, layout=layout)
     most = 0.0
     for _ in range(10):
         engine.advance(0.5)
@@ -261,7 +263,7 @@ def served_lines(lines: list[str]) -> Iterator[int]:
 
 
 def test_streams_come_in_and_go_out(
-    started: Started, places: Places, tmp_path: Path, spark: SparkSession
+    started: Started, layout: RunLayout, tmp_path: Path, spark: SparkSession
 ) -> None:
     """A clock and a socket; what the clock brings has its event time, and is load for policies."""
     lines = [f"line {number}" for number in range(100)]
@@ -289,19 +291,19 @@ def test_streams_come_in_and_go_out(
         return files.option("path", str(tmp_path / "files"))
 
     with served_lines(lines) as port:
-        engine = started.engine(pipeline, places=places)
-        until(engine, lambda: positions(places.topic("doubled")).get("store", 0) > 20)
-        until(engine, lambda: len(rows(places, "lines", "value")) == len(lines))
+        engine = started.engine(pipeline, layout=layout)
+        until(engine, lambda: positions(layout.topic("doubled")).get("store", 0) > 20)
+        until(engine, lambda: len(rows(layout, "lines", "value")) == len(lines))
         until(engine, lambda: bool(engine.status().ingests["clock"].rows))
         snapshot = engine.observe()
         engine.stop()
     assert snapshot.topology.sources == ("double",)
     assert snapshot.offered["double"] > 0
     # Spark deals the lines of a socket to tasks in turn
-    assert sorted(rows(places, "lines", "value")) == sorted(lines)
-    assert rows(places, "ticks", "_event") == rows(places, "ticks", "timestamp")
+    assert sorted(rows(layout, "lines", "value")) == sorted(lines)
+    assert rows(layout, "ticks", "_event") == rows(layout, "ticks", "timestamp")
     written = [row.value for row in spark.read.parquet(str(tmp_path / "files")).collect()]
-    doubled = rows(places, "doubled", "value")
+    doubled = rows(layout, "doubled", "value")
     assert sorted(doubled) == [2 * n for n in range(len(doubled))]
     assert sorted(written) == sorted(doubled[: len(written)])
     assert len(written) > 20
@@ -318,7 +320,7 @@ def test_streams_come_in_and_go_out(
     ],
 )
 def test_frames_that_do_not_fit_are_refused_before_anything_runs(
-    spark: SparkSession, places: Places, function: Callable[[DataFrame], Any], problem: str
+    spark: SparkSession, layout: RunLayout, function: Callable[[DataFrame], Any], problem: str
 ) -> None:
     pipeline = Pipeline("wrong")
     pipeline.topic("in", "id long", external=True)
@@ -329,4 +331,4 @@ def test_frames_that_do_not_fit_are_refused_before_anything_runs(
         return function(df)
 
     with pytest.raises(InputError, match=problem):
-        SparkEngine(spark, pipeline, places).start()
+        SparkEngine(spark, pipeline, layout).start()

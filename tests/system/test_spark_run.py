@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from tests.fakes import FakeEngine
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError, LockedError, PenstockError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs import run_lock as holding
 from penstock.runs import spark_run as running
-from penstock.runs.observer import DRAIN_S, QUIET_S, Ending, Stop, Watched
+from penstock.runs.observer import DRAIN_S, QUIET_S, ObservedEngine, StopCondition, StopRequest
 from penstock.runs.pipeline_changes import check_description
-from penstock.runs.producers import Feeding
-from penstock.runs.run_lock import forget_run, held, own_signals
-from penstock.runs.spark_preparation import prepare
+from penstock.runs.producers import ProducerThreads
+from penstock.runs.run_lock import keep_signal_handlers, remove_empty_run, run_lock
+from penstock.runs.spark_preparation import prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import parse_schema
@@ -111,7 +111,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_what_is_left_of_a_killed_run_is_waited_for_and_that_is_said(tmp_path: Path) -> None:
     said: list[str] = []
     began = time.monotonic()
-    with held(tmp_path, said.append) as lock:
+    with run_lock(tmp_path, said.append) as lock:
         assert lock.fileno() >= 0
     assert 0.3 < time.monotonic() - began < 10
     assert len(said) == 1
@@ -123,9 +123,9 @@ def test_a_run_that_goes_on_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(holding, "SHORT_PATIENCE_S", 0.2)
     with (
-        held(tmp_path, print),
+        run_lock(tmp_path, print),
         pytest.raises(LockedError, match=f"process {os.getpid()}"),
-        held(tmp_path, print),
+        run_lock(tmp_path, print),
     ):
         pass
 
@@ -134,28 +134,28 @@ def test_a_directory_that_cannot_be_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(InputError, match="cannot be a run directory"),
-        held(tmp_path / "file" / "run", print),
+        run_lock(tmp_path / "file" / "run", print),
     ):
         pass
 
 
 def test_a_run_directory_is_for_its_owner_alone(tmp_path: Path) -> None:
     """It holds pickles, which a start loads."""
-    with held(tmp_path / "runs" / "new", print):
+    with run_lock(tmp_path / "runs" / "new", print):
         assert (tmp_path / "runs" / "new").stat().st_mode & 0o777 == 0o700
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)
-    with held(tmp_path / "shared", print):
+    with run_lock(tmp_path / "shared", print):
         assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o755
 
 
 def test_of_a_directory_that_is_no_run_only_the_lock_goes(tmp_path: Path) -> None:
     for name in ("lock", "precious"):
         (tmp_path / name).write_text("")
-    forget_run(tmp_path)
+    remove_empty_run(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
     (tmp_path / "run.toml").write_text("")
-    forget_run(tmp_path)
+    remove_empty_run(tmp_path)
     assert not tmp_path.exists()
 
 
@@ -185,7 +185,9 @@ def test_no_error_removes_a_run_with_data(
     pipeline.write_text(MINE)
     monkeypatch.setattr(running._Run, "carry_out", fails)
     with pytest.raises(type(error)):
-        running.run_on_spark(prepare(SparkSpec(pipeline=str(pipeline))), run, Recorder(), Stop())
+        running.run_on_spark(
+            prepare_spark_run(SparkSpec(pipeline=str(pipeline))), run, Recorder(), StopRequest()
+        )
     assert (run / file).read_text() == "precious"
     assert (run / "run.toml").is_file()
 
@@ -201,7 +203,9 @@ def test_a_run_that_has_not_begun_leaves_nothing(
     pipeline.write_text(MINE)
     monkeypatch.setattr(running._Run, "carry_out", fails)
     with pytest.raises(InputError):
-        running.run_on_spark(prepare(SparkSpec(pipeline=str(pipeline))), run, Recorder(), Stop())
+        running.run_on_spark(
+            prepare_spark_run(SparkSpec(pipeline=str(pipeline))), run, Recorder(), StopRequest()
+        )
     assert not run.exists()
 
 
@@ -240,65 +244,65 @@ def test_what_fits_is_told_and_what_does_not_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    found = Places(tmp_path)
+def layout(tmp_path: Path) -> RunLayout:
+    found = RunLayout(tmp_path)
     Topic.create(found.topic("a"), parse_schema("id long"))
     return found
 
 
-def until_done(feeding: Feeding) -> None:
+def until_done(feeding: ProducerThreads) -> None:
     deadline = time.monotonic() + 10
     while not feeding.is_done and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
-def ids(places: Places, name: str = "a") -> list[int]:
-    topic = Topic.open(places.topic(name))
+def ids(layout: RunLayout, name: str = "a") -> list[int]:
+    topic = Topic.open(layout.topic(name))
     return [n for batch in topic.read(0, topic.end, ["id"]) for n in batch.column(0).to_pylist()]
 
 
-def test_producers_fill_topics_and_are_done(places: Places) -> None:
+def test_producers_fill_topics_and_are_done(layout: RunLayout) -> None:
     load = Workload.of_steps([100.0], 0.5)
-    feeding = Feeding(made(), places, load, seed=1)
+    feeding = ProducerThreads(made(), layout, load, seed=1)
     feeding.start()
     assert not feeding.is_done
     until_done(feeding)
     assert feeding.error is None
-    assert ids(places) == list(range(50))
+    assert ids(layout) == list(range(50))
     assert feeding.second == 0.5
 
 
-def test_producers_go_on_where_the_topic_ends(places: Places) -> None:
+def test_producers_go_on_where_the_topic_ends(layout: RunLayout) -> None:
     load = Workload.of_steps([100.0], 0.6)
-    first = Feeding(made(), places, load, seed=1)
+    first = ProducerThreads(made(), layout, load, seed=1)
     first.start()
     time.sleep(0.2)
     first.stop()
-    held_rows = Topic.open(places.topic("a")).end
+    held_rows = Topic.open(layout.topic("a")).end
     assert 0 < held_rows < 60
-    again = Feeding(made(), places, load, seed=1)
+    again = ProducerThreads(made(), layout, load, seed=1)
     again.start()
     assert again.begin_s == pytest.approx((held_rows + 1) / 100)
     until_done(again)
-    assert ids(places) == list(range(60))
+    assert ids(layout) == list(range(60))
 
 
-def test_topics_get_their_shares_of_the_workload(places: Places) -> None:
+def test_topics_get_their_shares_of_the_workload(layout: RunLayout) -> None:
     pipeline = made()
-    Topic.create(places.topic("c"), parse_schema("id long"))
+    Topic.create(layout.topic("c"), parse_schema("id long"))
 
     @pipeline.produces("c", arrivals="deterministic", share=0.25)
     def fewer(first_id: int, due: pa.Array) -> pa.Table:
         return pa.table({"id": range(first_id, first_id + len(due))})
 
-    feeding = Feeding(pipeline, places, Workload.of_steps([100.0], 0.4), seed=1)
+    feeding = ProducerThreads(pipeline, layout, Workload.of_steps([100.0], 0.4), seed=1)
     feeding.start()
     until_done(feeding)
     assert feeding.error is None
-    assert (ids(places), ids(places, "c")) == (list(range(40)), list(range(10)))
+    assert (ids(layout), ids(layout, "c")) == (list(range(40)), list(range(10)))
 
 
-def test_a_producer_that_fails_is_done_and_says_why(places: Places) -> None:
+def test_a_producer_that_fails_is_done_and_says_why(layout: RunLayout) -> None:
     pipeline = made()
     pipeline.feeds.clear()
 
@@ -306,7 +310,7 @@ def test_a_producer_that_fails_is_done_and_says_why(places: Places) -> None:
     def wrong(first_id: int, due: pa.Array) -> pa.Table:
         raise ZeroDivisionError("no rows today")
 
-    feeding = Feeding(pipeline, places, Workload.of_steps([100.0], 5), seed=1)
+    feeding = ProducerThreads(pipeline, layout, Workload.of_steps([100.0], 5), seed=1)
     feeding.start()
     until_done(feeding)
     assert isinstance(feeding.error, InputError)
@@ -334,8 +338,8 @@ class Rig:
     """An ending with a clock by hand."""
 
     def __init__(self) -> None:
-        self.now, self.engine, self.feeding, self.stop = 100.0, Queue(), Fed(), Stop()
-        self.ending = Ending(self.engine, self.feeding, self.stop, lambda: self.now)  # type: ignore[arg-type]
+        self.now, self.engine, self.feeding, self.stop = 100.0, Queue(), Fed(), StopRequest()
+        self.ending = StopCondition(self.engine, self.feeding, self.stop, lambda: self.now)  # type: ignore[arg-type]
 
     def is_over(self, after: float = 0.0) -> bool:
         self.now += after
@@ -392,13 +396,13 @@ def test_an_engine_is_looked_at_while_it_waits_and_left_early() -> None:
         if len(looks) == 3:
             over.set()
 
-    Watched(engine, over.is_set, look, lambda: next(clock) / 10).advance(50.0)
+    ObservedEngine(engine, over.is_set, look, lambda: next(clock) / 10).advance(50.0)
     assert len(looks) == 3
     assert engine.now_s == pytest.approx(1.5)
 
 
 def test_ctrl_c_stays_what_it_was() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with own_signals():
+    with keep_signal_handlers():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is before

@@ -11,12 +11,12 @@ from tests.tools.recording import batch, task
 
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import Order, give
-from penstock.engines.spark.io.source import _Mind
+from penstock.engines.spark.io.commands import Command, write_command
+from penstock.engines.spark.io.source import BatchPlanner
 from penstock.engines.spark.io.steady_log import SteadyLog
-from penstock.engines.spark.operator_config import Pace, duty_of
+from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -46,14 +46,14 @@ def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_back
 
 
-def test_a_source_goes_on(places: Places, set_back: Any) -> None:
+def test_a_source_goes_on(layout: RunLayout, set_back: Any) -> None:
     pipeline = copying()
-    make_topics(pipeline, places)
-    duty_of(pipeline, pipeline.operators["copy"], Pace(gap_s=0.05)).save(places)
-    give(places, "copy", Order(replicas=1))
-    with TopicWriter(Topic.open(places.topic("in")), "test") as writer:
+    make_topics(pipeline, layout)
+    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming(gap_s=0.05)).save(layout)
+    write_command(layout, "copy", Command(replicas=1))
+    with TopicWriter(Topic.open(layout.topic("in")), "test") as writer:
         writer.append(pa.table({"id": list(range(100))}))
-    mind = _Mind(places, "copy")
+    mind = BatchPlanner(layout, "copy")
     first = mind.next_end({"at": mind.first(), "skips": {}})
     set_back()
     deadline = time.monotonic() + 20
@@ -62,8 +62,8 @@ def test_a_source_goes_on(places: Places, set_back: Any) -> None:
     assert end["at"]["in"] > first["at"]["in"] > 0
 
 
-def test_the_engine_goes_on(places: Places, set_back: Any) -> None:
-    engine = SparkEngine(None, copying(), places)  # type: ignore[arg-type]
+def test_the_engine_goes_on(layout: RunLayout, set_back: Any) -> None:
+    engine = SparkEngine(None, copying(), layout)  # type: ignore[arg-type]
     set_back()
     thread = threading.Thread(target=engine.advance, args=(0.1,), daemon=True)
     thread.start()

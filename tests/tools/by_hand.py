@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.sink import TopicSink
-from penstock.engines.spark.io.source import _Mind
-from penstock.engines.spark.operator_bundle import Cargo, ship
-from penstock.engines.spark.operator_config import Pace, duty_of
+from penstock.engines.spark.io.source import BatchPlanner
+from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
+from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.recovery.publication_repair import recover
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.embedded.topic import Topic
@@ -29,37 +29,37 @@ class ByHand:
     """One operator of a pipeline in a run directory."""
 
     def __init__(self, run: Path, pipeline: Pipeline, name: str) -> None:
-        self.places, self.pipeline, self.name = Places(run), pipeline, name
+        self.layout, self.pipeline, self.name = RunLayout(run), pipeline, name
         operator = pipeline.operators[name]
         pipeline.check()
-        make_topics(pipeline, self.places)
-        duty_of(pipeline, operator, Pace()).save(self.places)
+        make_topics(pipeline, self.layout)
+        make_operator_config(pipeline, operator, BatchTiming()).save(self.layout)
         self.order(1)
 
         def schemas(names: tuple[str, ...]) -> dict[str, pa.Schema]:
-            return {n: Topic.open(self.places.topic(n)).schema for n in names}
+            return {n: Topic.open(self.layout.topic(n)).schema for n in names}
 
-        cargo = Cargo(
+        bundle = OperatorBundle(
             operator=operator, outputs=schemas(operator.fills), inputs=schemas(operator.reads)
         )
-        ship(self.places.code(name), cargo)
-        recover(pipeline, self.places)
+        save_bundle(self.layout.code(name), bundle)
+        recover(pipeline, self.layout)
         self.sink = TopicSink(str(run), name)
-        self.log = BatchLog(self.places.batches(name))
+        self.log = BatchLog(self.layout.batches(name))
         self.batch, self.at = 0, self.mind().first()
 
     def order(self, replicas: int) -> None:
-        give(self.places, self.name, Order(replicas=replicas))
+        write_command(self.layout, self.name, Command(replicas=replicas))
 
-    def mind(self) -> _Mind:
+    def mind(self) -> BatchPlanner:
         """A source process that has just started and knows nothing but what is on disk."""
-        mind = _Mind(self.places, self.name)
+        mind = BatchPlanner(self.layout, self.name)
         mind.log.next = 0
         return mind
 
     def put(self, rows: list[Row], topic: str | None = None) -> None:
         """Append rows to an input as one source batch."""
-        log = Topic.open(self.places.topic(topic or next(iter(self.at))))
+        log = Topic.open(self.layout.topic(topic or next(iter(self.at))))
         with TopicWriter(log, "test") as writer:
             writer.append(pa.Table.from_pylist(rows, without_event(log.schema)))
 
@@ -100,10 +100,10 @@ class ByHand:
         return self.sink.write(iter([row]))
 
     def out(self, topic: str) -> Iterator[Row]:
-        log = Topic.open(self.places.topic(topic))
+        log = Topic.open(self.layout.topic(topic))
         for batch in log.read(log.first, log.end):
             yield from batch.drop_columns(["_event"]).to_pylist()
 
     def on_disk(self) -> set[str]:
-        folder = self.places.state(self.name) / SEGMENTS
+        folder = self.layout.state(self.name) / SEGMENTS
         return {path.name for path in folder.iterdir()} if folder.is_dir() else set()

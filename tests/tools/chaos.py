@@ -30,7 +30,7 @@ from tests.tools.processes import Process, is_at_work, marked
 from tests.tools.ready_oracles import ORACLES, problems
 
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.readers import positions
 from penstock.topics.embedded.topic import Topic
 
@@ -94,19 +94,19 @@ class Chaos:
         self._starts = 0
         self._asked_for = False
         self.outcome = Outcome(seed=seed, directory=str(directory))
-        pipeline, places = PIPELINES[name](directory / SOURCE), Places(self._run)
-        make_topics(pipeline, places)
+        pipeline, layout = PIPELINES[name](directory / SOURCE), RunLayout(self._run)
+        make_topics(pipeline, layout)
         self._source = next(iter(pipeline.feeds), "numbers")
         self._files = None if pipeline.feeds else FileSource(directory / SOURCE, RATE)
         self._inputs = {
-            (topic, op.name): Topic.open(places.topic(topic))
+            (topic, op.name): Topic.open(layout.topic(topic))
             for op in pipeline.operators.values()
             for topic in op.reads
         }
         with_state = [ORACLES[name].operator if name in ORACLES else "fifties"]
         self._auditor = Auditor(
-            {topic: places.topic(topic) for topic in pipeline.topics},
-            batches={operator: places.batches(operator) for operator in with_state},
+            {topic: layout.topic(topic) for topic in pipeline.topics},
+            batches={operator: layout.batches(operator) for operator in with_state},
         )
         self._child = self._start()
 

@@ -26,10 +26,10 @@ from penstock.core.histogram import Histogram
 from penstock.demos import clicks, tweets_authors, words
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, kill_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import Pace
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import LockedError
 from penstock.files.lock import Lock
 from penstock.pipelines.pipeline import Pipeline
@@ -46,7 +46,7 @@ PIPELINES: dict[str, Callable[[Path], Pipeline]] = {
     "clicks": lambda _: clicks.build(service_s=0.02),
     "tweets-authors": lambda _: tweets_authors.build(service_s=0.02),
 }
-PACE = Pace(batch_s=0.4, gap_s=0.3)
+PACE = BatchTiming(batch_s=0.4, gap_s=0.3)
 #: Where files arrive, beside the run directory.
 SOURCE = "in"
 #: Slices of an operator that move with each change.
@@ -82,9 +82,9 @@ def locked(path: Path) -> Lock:
 class Producing:
     """Produces the one source topic in a thread of its own until it is told to stop."""
 
-    def __init__(self, pipeline: Pipeline, places: Places, rate: float) -> None:
+    def __init__(self, pipeline: Pipeline, layout: RunLayout, rate: float) -> None:
         (self._feed,) = pipeline.feeds.values()
-        self._topic = Topic.open(places.topic(self._feed.topic))
+        self._topic = Topic.open(layout.topic(self._feed.topic))
         self._load = Workload.of_steps([rate], step_s=1e6)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -115,20 +115,20 @@ class Reading:
 
 def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     """Run it until the parent wants it finished, or until something breaks."""
-    places = Places(args.run)
+    layout = RunLayout(args.run)
     lock = locked(args.run / "lock")
     for name in pipeline.operators:
-        tell("begins", operator=name, **run_again(places, name))
-    tell("resuming", broken=broken_rules(places, pipeline))
-    spark = start_session("faults", SLOTS, places.log, lock=lock.fileno())
+        tell("begins", operator=name, **run_again(layout, name))
+    tell("resuming", broken=broken_rules(layout, pipeline))
+    spark = start_session("faults", SLOTS, layout.log, lock=lock.fileno())
     tell("session")
-    warm(spark, WARM, args.run / "warm")
-    engine = SparkEngine(spark, pipeline, places, pace=PACE)
+    start_workers(spark, WARM, args.run / "warm")
+    engine = SparkEngine(spark, pipeline, layout, pace=PACE)
     engine.start()
     if pipeline.feeds:
-        feeder: Producing | Reading = Producing(pipeline, places, args.rate)
+        feeder: Producing | Reading = Producing(pipeline, layout, args.rate)
     else:
-        feeder = Reading(places.topic("numbers"), args.run / "finish")
+        feeder = Reading(layout.topic("numbers"), args.run / "finish")
     tell("running")
     produced = _until_finished(engine, feeder, args)
     if engine.failed:
@@ -155,7 +155,7 @@ def _until_finished(
             latency.merge(seen)
         for event in status.events:
             if event.kind == "restarting":
-                again = run_again(engine.places, event.operator)
+                again = run_again(engine.layout, event.operator)
                 tell("revived", operator=event.operator, **again, **event.numbers)
         if time.monotonic() >= told_at + args.tell_s:
             told_at = time.monotonic()

@@ -18,14 +18,14 @@ from tests.tools.processes import command_lines, descendants, listened_on
 
 from penstock.core.executors import Rules
 from penstock.engines.port import Plan
-from penstock.engines.spark.cluster.executor_client import Cluster
+from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import parse_master
 from penstock.engines.spark.cluster.session import end_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import Pace
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -56,15 +56,19 @@ def one_operator() -> Pipeline:
 
 def drive(home: Path) -> dict[str, Any]:
     """Run it; return what was seen."""
-    master, pipeline, places = parse_master("local-cluster[3,1,512]"), one_operator(), Places(home)
-    spark = start_session("executors", 1, places.log, master=master, executors=1)
-    warm(spark, 1, home / "warm")
+    master, pipeline, layout = (
+        parse_master("local-cluster[3,1,512]"),
+        one_operator(),
+        RunLayout(home),
+    )
+    spark = start_session("executors", 1, layout.log, master=master, executors=1)
+    start_workers(spark, 1, home / "warm")
     rules = Rules(low=1, high=3, cores=1, delay_s=2.0)
-    level = Executors(Cluster(spark), rules, 1)
-    pace = Pace(batch_s=0.5, gap_s=0.2, window_s=4.0)
-    engine = SparkEngine(spark, pipeline, places, pace=pace, executors=level)
+    level = Executors(ExecutorClient(spark), rules, 1)
+    pace = BatchTiming(batch_s=0.5, gap_s=0.2, window_s=4.0)
+    engine = SparkEngine(spark, pipeline, layout, pace=pace, executors=level)
     engine.start()
-    topics = {name: Topic.open(places.topic(name)) for name in ("a", "b")}
+    topics = {name: Topic.open(layout.topic(name)) for name in ("a", "b")}
     enough = threading.Event()
     feeding = threading.Thread(target=_feed, args=(topics["a"], pipeline, enough), daemon=True)
     feeding.start()
@@ -103,7 +107,7 @@ def drive(home: Path) -> dict[str, Any]:
     }
     end_session(spark)
     left = sorted(path.name for path in home.iterdir() if path.name.startswith("spark"))
-    return {**seen, "left": left, "lost_tasks": "Lost task" in places.log.read_text()}
+    return {**seen, "left": left, "lost_tasks": "Lost task" in layout.log.read_text()}
 
 
 def _feed(topic: Topic, pipeline: Pipeline, enough: threading.Event) -> None:

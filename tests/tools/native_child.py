@@ -23,8 +23,8 @@ from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.native_state.rescaler import STEPS, Rescaler
-from penstock.engines.spark.operator_config import Pace
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.run_layout import RunLayout
 
 #: What to do if the step to die in never comes.
 PATIENCE_S = 90.0
@@ -62,11 +62,11 @@ def main() -> int:
     parser.add_argument("--after-s", type=float, default=0.0)
     parser.add_argument("--last", type=int, nargs=2)
     args = parser.parse_args()
-    places = Places(args.run)
+    layout = RunLayout(args.run)
     lock = locked(args.run / "lock")
-    spark = start_session("native", 12, places.log, lock=lock.fileno())
-    pace = Pace(batch_s=0.5, gap_s=0.2)
-    engine = SparkEngine(spark, clicks_and_views(), places, pace=pace)
+    spark = start_session("native", 12, layout.log, lock=lock.fileno())
+    pace = BatchTiming(batch_s=0.5, gap_s=0.2)
+    engine = SparkEngine(spark, clicks_and_views(), layout, pace=pace)
     engine.start()
     if args.die_in is not None:
         die_in(args.die_in, args.after_s)
@@ -75,7 +75,7 @@ def main() -> int:
         time.sleep(PATIENCE_S)
         return 1
     _work_off(engine)
-    give(places, engine.pipeline, *args.last)
+    give(layout, engine.pipeline, *args.last)
     _work_off(engine)
     engine.stop()
     end_session(spark)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -45,17 +45,17 @@ def click_rows(first: int, end: int) -> pa.Table:
     return pa.table({"id": ids, "user": [i * i % 17 for i in ids], "at": at})
 
 
-def give(places: Places, pipeline: Pipeline, first: int, end: int) -> None:
+def give(layout: RunLayout, pipeline: Pipeline, first: int, end: int) -> None:
     """Let some more clicks come, and a view two seconds after each."""
     seen = [BEGIN + timedelta(seconds=0.5 * i + 2) for i in range(first, end)]
     views = pa.table({"id": range(first, end), "seen": seen})
     for name, rows in {"clicks": click_rows(first, end), "views": views}.items():
         schema = pipeline.topics[name].schema
-        with TopicWriter(Topic.create(places.topic(name), schema), "test") as writer:
+        with TopicWriter(Topic.create(layout.topic(name), schema), "test") as writer:
             writer.append(rows.cast(schema))
 
 
-def wrong(places: Places, count: int, before: int = 1) -> list[str]:
+def wrong(layout: RunLayout, count: int, before: int = 1) -> list[str]:
     """Compare what came of so many clicks with the truth; the last windows may be open.
 
     Those are closed that ended before the watermark of the first `before` clicks, if the rest
@@ -68,7 +68,7 @@ def wrong(places: Places, count: int, before: int = 1) -> list[str]:
         database.register("clicks", click_rows(0, count))
         database.register("watermark", pa.table({"closed": [watermark]}))
         for name in ("minutes", "pairs"):
-            topic = Topic.open(places.topic(name))
+            topic = Topic.open(layout.topic(name))
             batches = topic.read(topic.first, topic.end)
             database.register(name, pa.Table.from_batches(batches, topic.schema))
         minutes = """

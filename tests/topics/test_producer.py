@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from penstock.errors import InputError, TopicError
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
-from penstock.topics.producer import MOST_ROWS, Producer
+from penstock.topics.producer import MAX_ROWS, Producer
 from penstock.topics.schema import EVENT, parse_schema
 from penstock.workloads.arrivals import arrivals
 from penstock.workloads.workload import Workload
@@ -135,7 +135,7 @@ def test_after_a_stall_everything_is_written_at_once(
         sizes.setdefault(commit.at, []).append(commit.rows)
     late = max(sizes, key=lambda at: sum(sizes[at]))
     assert sum(sizes[late]) == pytest.approx(205_000, abs=2)
-    assert sizes[late][:3] == [MOST_ROWS] * 3
+    assert sizes[late][:3] == [MAX_ROWS] * 3
     assert made.worst_lag_s == pytest.approx(2.05, abs=0.001) and made.lag_s < 0.06
     assert topic.refresh() == load.total_records
 
@@ -190,7 +190,7 @@ def test_it_stops_between_two_commits_of_a_long_stall(topic: Topic, producer: Ma
     stop = threading.Event()
     made = producer(Workload.of_steps([1e6], 1))
     made.run(stop=stop, begin_at=START - 1, watch=lambda _: stop.set())
-    assert made.produced == MOST_ROWS
+    assert made.produced == MAX_ROWS
 
 
 def test_who_watches_sees_every_commit(topic: Topic, producer: Make) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 from penstock.engines.simulator.profile import Profile
 from penstock.pipelines.description import describe
 from penstock.runs.journal import Journal
-from penstock.runs.run_directory import Run, begin_run, finish_run
-from penstock.runs.spark_preparation import prepare
+from penstock.runs.run_directory import RunDirectory, begin_run, finish_run
+from penstock.runs.spark_preparation import prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
 from penstock.twin.calibration_runs import declared
 from penstock.twin.twin import Real, twin_ticks
@@ -15,10 +15,10 @@ from penstock.twin.twin import Real, twin_ticks
 
 def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) -> Path:
     """Write what a run on Spark would have left behind, had it gone as the simulator says."""
-    prepared = prepare(spec)
+    prepared = prepare_spark_run(spec)
     header = prepared.header()
     asked = spec.to_json()
-    empty = Run(
+    empty = RunDirectory(
         directory=directory, spec=asked, versions={}, journal=Journal(header, ()), result=None
     )
     with begin_run(directory, asked, header) as journal:

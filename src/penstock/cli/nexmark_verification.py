@@ -10,11 +10,11 @@ from penstock.core.numbers import pretty, table_number
 from penstock.core.progress import WorkProgress
 from penstock.engines.spark.cluster.java import check_java
 from penstock.engines.spark.cluster.session import end_session, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, verify
 from penstock.nexmark.truths import check_database
 from penstock.reports.tables import Table, as_text
-from penstock.runs.run_lock import hush_logging, hush_server
+from penstock.runs.run_lock import hush_logging, silence_accumulator_server
 
 #: Tasks that run at once, and replicas that are started beforehand.
 _SLOTS, _WARM = 20, 8
@@ -39,9 +39,9 @@ def run(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> Verified:
     try:
         hush_logging()
         spark = start_session(f"verify {spec.query}", _SLOTS, home / "spark.log")
-        hush_server(spark)
+        silence_accumulator_server(spark)
         try:
-            warm(spark, _WARM, home / "warm")
+            start_workers(spark, _WARM, home / "warm")
             return verify(spec, spark, home / "run", told)
         finally:
             end_session(spark)

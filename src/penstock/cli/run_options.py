@@ -76,13 +76,13 @@ def run_pipeline(args: argparse.Namespace) -> int:
         prepare_policies,
         run_one,
     )
-    from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+    from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
     from penstock.runs.spark_spec import read_spec  # noqa: PLC0415
 
     if args.resume is not None:
         _refuse_others(args)
         directory = Path(args.resume)
-        prepared = prepare(read_spec(directory))
+        prepared = prepare_spark_run(read_spec(directory))
         allowed = args.allow_removal
         result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
         return _shown({"": result}, directory, args, code)
@@ -90,7 +90,7 @@ def run_pipeline(args: argparse.Namespace) -> int:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
     spec = read_run_spec(args)
     if args.compare is None:
-        prepared = prepare(spec)
+        prepared = prepare_spark_run(spec)
         directory = Path(args.out) if args.out else default_directory(prepared, spec.policy)
         allowed = args.allow_removal
         result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)

@@ -18,9 +18,9 @@ from penstock.reports.live_view import Live
 from penstock.reports.run_statement import start_statement
 from penstock.reports.screen import STOPPING, Screen, restore
 from penstock.runs.journal import read_journal
-from penstock.runs.observer import Stop
+from penstock.runs.observer import StopRequest
 from penstock.runs.run_directory import JOURNAL, RESULT, default_place
-from penstock.runs.spark_preparation import Prepared, prepare
+from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
 
 #: The picture of a run, in its directory.
@@ -28,7 +28,7 @@ PICTURE = "run.svg"
 _CODES = {"finished": 0, "cut": 0, "failed": 1}
 
 
-def default_directory(prepared: Prepared, policy: str) -> Path:
+def default_directory(prepared: PreparedSparkRun, policy: str) -> Path:
     """Return where a run is kept if nobody says: named after what runs, and after its workload."""
     load = (prepared.workload,) if prepared.workload else ()
     now = time.strftime("%Y%m%d-%H%M%S")
@@ -36,7 +36,7 @@ def default_directory(prepared: Prepared, policy: str) -> Path:
 
 
 def run_one(
-    prepared: Prepared,
+    prepared: PreparedSparkRun,
     directory: Path,
     *,
     plain: bool = False,
@@ -54,7 +54,7 @@ def run_one(
         print(f"{directory} has finished already", file=sys.stderr)
         return kept, int(bool(kept["records"]["lost"]))
     print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
-    stop = Stop()
+    stop = StopRequest()
     live = Live(which + title(prepared), prepared.objective_s)
     with Screen(live, stop, plain=plain) as screen, stopping(stop, screen) as caught:
         result = run_on_spark(prepared, directory, screen, stop, allow_removal)
@@ -80,9 +80,9 @@ def _draw(directory: Path, name: str) -> None:
         draw_run(journal, directory / PICTURE, name)
 
 
-def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, Prepared]:
+def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, PreparedSparkRun]:
     """Prepare a run for each policy: a mistake in the last is found before the first begins."""
-    runs = {name: prepare(replace(spec, policy=name)) for name in policies}
+    runs = {name: prepare_spark_run(replace(spec, policy=name)) for name in policies}
     if any(not math.isfinite(prepared.duration_s) for prepared in runs.values()):
         problem = f"{spec.pipeline} produces no rows, so the first run would never end"
         raise InputError("--compare", problem, "bound each run with --minutes N")
@@ -90,7 +90,7 @@ def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, Prep
 
 
 def compare(
-    runs: Mapping[str, Prepared], directory: Path, *, plain: bool = False
+    runs: Mapping[str, PreparedSparkRun], directory: Path, *, plain: bool = False
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """Run the same arrivals under one policy after the other."""
     results, code = {}, 0
@@ -103,7 +103,7 @@ def compare(
     return results, code
 
 
-def title(prepared: Prepared) -> str:
+def title(prepared: PreparedSparkRun) -> str:
     """Say in a few words what runs."""
     spec = prepared.spec
     load = f" under {prepared.workload}" if prepared.workload else ""
@@ -113,7 +113,7 @@ def title(prepared: Prepared) -> str:
 
 
 @contextmanager
-def stopping(stop: Stop, screen: Screen) -> Iterator[list[int]]:
+def stopping(stop: StopRequest, screen: Screen) -> Iterator[list[int]]:
     """Let Ctrl-C, or a polite kill, stop the run at the end of a batch; a second one at once.
 
     Yields the signals that came. Before records are on their way there is nothing to bring to

@@ -59,7 +59,7 @@ class Attempt(NamedTuple):
         return f"{name} {self.wanted} {when}"
 
 
-class Outcome(NamedTuple):
+class ApplyResult(NamedTuple):
     """What came of one tick's decision; `plan` is what the engine has taken on by now."""
 
     applied: bool = False
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     plan: Mapping[str, int] = FrozenDict()
 
 
-NOTHING = Outcome()
+NOTHING = ApplyResult()
 
 
 class Execution:
@@ -84,7 +84,7 @@ class Execution:
         self._open: dict[str, Attempt] = {}
         self._events: list[Event] = []
 
-    def carry_out(self, decision: Decision | None, at: float) -> Outcome:
+    def carry_out(self, decision: Decision | None, at: float) -> ApplyResult:
         """Begin what a decision wants, and what is to be tried again by now."""
         outcome = NOTHING
         if decision is not None:
@@ -109,21 +109,21 @@ class Execution:
         events, self._events = (*status.events, *self._events), []
         return replace(status, events=events)
 
-    def _begin(self, decision: Decision, at: float) -> Outcome:
+    def _begin(self, decision: Decision, at: float) -> ApplyResult:
         if self._dry_run:
-            return Outcome(error=DRY_RUN)
+            return ApplyResult(error=DRY_RUN)
         changes = decision.changes
         now = {name: wanted for name, wanted in changes.items() if self._may_try(name, at)}
         later = ", ".join(self._open[name].told(name) for name in changes if name not in now)
         moves = decision.placement.moves if decision.placement else ()
         if later and not now and not moves:
-            return Outcome(error=later)
+            return ApplyResult(error=later)
         error = self._ask(now, at, moves)
         if error is None:
-            return Outcome(applied=True, error=later, plan=FrozenDict(now))
+            return ApplyResult(applied=True, error=later, plan=FrozenDict(now))
         if not isinstance(error, RescaleError):
             self._events.append(failed(at, in_words(error)))
-        return Outcome(error=in_words(error))
+        return ApplyResult(error=in_words(error))
 
     def _try_again(self, at: float) -> dict[str, int]:
         """Ask once more for what has failed, one operator after the other."""

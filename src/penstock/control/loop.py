@@ -39,7 +39,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class LoopSchedule:
     """How long a run lasts and how often the policy is asked."""
 
     #: May be infinite.
@@ -54,7 +54,7 @@ class Schedule:
 def run_loop(
     engine: Engine,
     decider: Decider,
-    schedule: Schedule,
+    schedule: LoopSchedule,
     *,
     clock: Clock | None = None,
     patience: Patience | None = None,
@@ -86,7 +86,7 @@ def run_loop(
 
 
 def _wait(
-    engine: Engine, schedule: Schedule, at: float, clock: Clock | None, stop: Callable[[], bool]
+    engine: Engine, schedule: LoopSchedule, at: float, clock: Clock | None, stop: Callable[[], bool]
 ) -> float:
     """Let time pass until the next tick is due; return the time that it is then."""
     if clock is None:

@@ -32,7 +32,7 @@ OFF = ("none", "off")
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class ParamSpec:
     """What is documented about one parameter."""
 
     doc: str
@@ -75,8 +75,8 @@ def is_usable(value: Any) -> bool:
 
 
 def param(default: Any, doc: str, **rule: Any) -> Any:
-    """Declare a parameter: its default, one sentence, and whatever else `Spec` holds."""
-    return field(default=default, metadata={"spec": Spec(doc, **rule)})
+    """Declare a parameter: its default, one sentence, and whatever else `ParamSpec` holds."""
+    return field(default=default, metadata={"spec": ParamSpec(doc, **rule)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Described:
     name: str
     type: str
     default: Any
-    spec: Spec
+    spec: ParamSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Params:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            spec: Spec = item.metadata["spec"]
+            spec: ParamSpec = item.metadata["spec"]
             value = getattr(self, item.name)
             if value is None and item.default is None:
                 continue

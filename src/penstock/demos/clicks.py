@@ -8,7 +8,7 @@ to a topic of their own when the session that they belong to is closed.
 import numpy as np
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.services.with_service import served
 from penstock.pipelines import record_draws as draws
 from penstock.pipelines.pipeline import Pipeline
@@ -48,7 +48,7 @@ def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
     That stage waits for what is left of it after its real work, as it would for a store of
     profiles. With 0 a click takes what it takes.
     """
-    service = Service(service_s=service_s, scv=scv)
+    service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("clicks", objective_s=5, summary="clicks of users, by session")
     pipeline.topic("clicks", "id long, user string, page string, at timestamp")
     pipeline.topic("valued", "id long, user string, at timestamp, cents int")

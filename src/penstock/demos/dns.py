@@ -6,11 +6,11 @@ those made up by programs, and store the result.
 
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.texts import lookups, name_shape
 from penstock.demos.texts.json_lines import to_json
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 from penstock.pipelines.text_columns import choose
 
 _MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)
@@ -22,7 +22,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     With service times every operator waits for what is left of them after its real work, as it
     would for a server; without, a core does many thousands of lookups a second.
     """
-    service = Service(service_s=service_s, scv=scv)
+    service = EmulatedService(service_s=service_s, scv=scv)
     chunk_rows = service.chunk_rows
     pipeline = Pipeline("dns", summary="lookups of names that nobody would think of")
     pipeline.topic("lookups", "id long, line string")
@@ -49,7 +49,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     @pipeline.batches(
         reads="measured",
         writes="verdicts",
-        resource=Shipped(name_shape.trained),
+        resource=SharedResource(name_shape.trained),
         chunk_rows=chunk_rows,
     )
     def classify(batch: pa.RecordBatch, tree: name_shape.Tree) -> pa.RecordBatch:

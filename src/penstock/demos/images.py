@@ -10,9 +10,9 @@ import pyarrow as pa
 from penstock.demos.pictures import digits
 from penstock.demos.pictures import grey_images as grey
 from penstock.demos.pictures.photos import SIDE
-from penstock.demos.services.service import CHUNK_ROWS, Service
+from penstock.demos.services.service import CHUNK_ROWS, EmulatedService
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 
 #: The largest number of replicas of each function in the paper.
 MOST = 15
@@ -26,7 +26,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
 
     If nobody says it takes what it takes in the simulated pipeline of the same name.
     """
-    service = Service(service_s=service_s, scv=scv)
+    service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("images", objective_s=5, summary="photos are made small and recognised")
     pipeline.topic("photos", "id long, taken timestamp, label int, picture binary")
     pipeline.topic("stored", "id long, taken timestamp, width int, height int, picture binary")
@@ -70,7 +70,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
         reads="small",
         writes="labels",
         max_replicas=MOST,
-        resource=Shipped(digits.trained),
+        resource=SharedResource(digits.trained),
         chunk_rows=CHUNK_ROWS,
     )
     def recognise(batch: pa.RecordBatch, model: digits.Model) -> pa.RecordBatch:

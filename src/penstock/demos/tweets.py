@@ -5,14 +5,14 @@ Four operators judge tweets by what they are about and by who wrote them, and st
 
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.texts import authors
 from penstock.demos.texts import messages as sayings
 from penstock.demos.texts import topics_model as subjects
 from penstock.demos.texts.bayes import Bayes
 from penstock.demos.texts.json_lines import to_json
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 
 
 def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
@@ -22,11 +22,11 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     would for a server; without, a core does many thousands of tweets a second.
     """
     pipeline = Pipeline("tweets", summary="tweets judged by content and by author")
-    declare(pipeline, Service(service_s=service_s, scv=scv))
+    declare(pipeline, EmulatedService(service_s=service_s, scv=scv))
     return pipeline
 
 
-def declare(pipeline: Pipeline, service: Service) -> None:
+def declare(pipeline: Pipeline, service: EmulatedService) -> None:
     """Add the four operators and their topics to a pipeline."""
     chunk_rows = service.chunk_rows
     pipeline.topic("tweets", "id long, line string")
@@ -44,7 +44,10 @@ def declare(pipeline: Pipeline, service: Service) -> None:
             return sayings.parse(batch)
 
     @pipeline.batches(
-        reads="parsed", writes="contents", resource=Shipped(subjects.trained), chunk_rows=chunk_rows
+        reads="parsed",
+        writes="contents",
+        resource=SharedResource(subjects.trained),
+        chunk_rows=chunk_rows,
     )
     def content(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
         """Say what each tweet is about, and how sure that is."""

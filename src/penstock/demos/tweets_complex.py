@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.texts import messages as sayings
 from penstock.demos.texts import sentiment as feelings
 from penstock.demos.texts import topics_model as subjects
@@ -18,7 +18,7 @@ from penstock.demos.texts.bayes import Bayes
 from penstock.demos.texts.json_lines import to_json
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 from penstock.pipelines.text_columns import choose, pc
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     they would for a server. `language` is a function over frames: Spark runs it by itself,
     and it takes what it takes.
     """
-    heaviest = Service(service_s=service_s, scv=scv)
+    heaviest = EmulatedService(service_s=service_s, scv=scv)
     service = {name: heaviest.but(service_s=service_s * share) for name, share in SHARES.items()}
     chunk_rows = heaviest.chunk_rows
     pipeline = Pipeline("tweets-complex", summary="news by subject, opinions by feeling")
@@ -100,7 +100,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     @pipeline.batches(
         reads="headlines",
         writes="subjects",
-        resource=Shipped(subjects.trained),
+        resource=SharedResource(subjects.trained),
         chunk_rows=chunk_rows,
     )
     def topic(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ far more frequent than others, so slices of the state differ in load.
 
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.demos.services.with_service import served
 from penstock.demos.texts import sentences
 from penstock.pipelines.pipeline import Pipeline
@@ -22,7 +22,7 @@ def build(service_s: float = 0.4, scv: float = 0.1) -> Pipeline:
     Both stages wait for what is left of these times after their real work, as they would for a
     server: the papers slow their stages down, too. With 0 a record takes what it takes.
     """
-    service = Service(service_s=service_s, scv=scv)
+    service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("words", objective_s=5, summary="sentences are split, words are counted")
     pipeline.topic("sentences", "id long, line string")
     pipeline.topic("words", "id long, word string")

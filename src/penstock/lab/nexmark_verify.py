@@ -12,17 +12,17 @@ from pyspark.sql import SparkSession
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.operator_config import Pace
+from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.recovery.checkpoints import last_batch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError, PenstockError, nearest
 from penstock.nexmark.event_order import KINDS
 from penstock.nexmark.queries import QUERIES, first_variant
-from penstock.nexmark.queries.common import OUT, Truth, Variant, check_variant
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import OUT, QueryTruth, Variant, check_variant
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import FixedRate
-from penstock.nexmark.truths import Difference, difference, events_of, true_rows
+from penstock.nexmark.truths import RowDifference, difference, events_of, true_rows
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -70,10 +70,10 @@ class VerifySpec:
         return self.variant or first_variant(self.query)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> StreamSettings:
         """The events."""
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
-        return Setting(hot=self.chosen == "reference", clock=FixedRate(rate))
+        return StreamSettings(hot=self.chosen == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
         """The query over these events."""
@@ -86,7 +86,7 @@ class Verified:
     """What came out."""
 
     rows: int
-    difference: Difference
+    difference: RowDifference
     late: int
     #: By operator: how often other replicas ran than in the batch before.
     changes: dict[str, int] = field(default_factory=dict)
@@ -100,10 +100,10 @@ class Verified:
 
 def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
     """Fill the topics, let the query work them off, and compare."""
-    pipeline, places = spec.pipeline(), Places(run)
-    make_topics(pipeline, places)
-    engine = SparkEngine(spark, pipeline, places, pace=Pace(batch_s=0.5, gap_s=0.1))
-    watched = _Watched(pipeline, places)
+    pipeline, layout = spec.pipeline(), RunLayout(run)
+    make_topics(pipeline, layout)
+    engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, gap_s=0.1))
+    watched = _Watched(pipeline, layout)
     began = time.monotonic()
     engine.start()
     try:
@@ -111,10 +111,10 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     finally:
         engine.stop()
     watched.look()
-    truth: Truth = QUERIES[spec.query].TRUTHS[spec.chosen]
-    closed = _closed(pipeline, places, truth)
+    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.chosen]
+    closed = _closed(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
-    found = _rows(Topic.open(places.topic(OUT)))
+    found = _rows(Topic.open(layout.topic(OUT)))
     return Verified(
         rows=len(found),
         difference=difference(found, true),
@@ -124,12 +124,12 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     )
 
 
-def fill(pipeline: Pipeline, places: Places, first: int, end: int) -> None:
+def fill(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
     """Put events into the topics that the query reads, as its producers would."""
     now_us = int(time.time() * 1e6)
     for name, feed in pipeline.feeds.items():
         begin, behind = KINDS[name].rows_within(first, end)
-        with TopicWriter(Topic.open(places.topic(name)), "verify") as writer:
+        with TopicWriter(Topic.open(layout.topic(name)), "verify") as writer:
             for row in range(begin, behind, _PART):
                 due = pa.array([now_us] * min(_PART, behind - row), pa.timestamp("us", "UTC"))
                 writer.append(feed.make(row, due))
@@ -145,12 +145,12 @@ def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show)
         first, half, end = (
             spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
         )
-        fill(engine.pipeline, engine.places, first, half)
+        fill(engine.pipeline, engine.layout, first, half)
         stopping: set[str] = set()
         if part and spec.rescale:  # in the middle of the work
             engine.apply(Plan(replicas=_others(engine.status().running, rng)))
             stopping |= engine.capabilities.pauses
-        fill(engine.pipeline, engine.places, half, end)
+        fill(engine.pipeline, engine.layout, half, end)
         _work_off(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
 
 
@@ -177,8 +177,8 @@ def _others(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
 class _Watched:
     """Counts, from the records of the batches, what a result alone does not show."""
 
-    def __init__(self, pipeline: Pipeline, places: Places) -> None:
-        self._logs = {name: BatchLog(places.batches(name)) for name in pipeline.operators}
+    def __init__(self, pipeline: Pipeline, layout: RunLayout) -> None:
+        self._logs = {name: BatchLog(layout.batches(name)) for name in pipeline.operators}
         self._replicas: dict[str, int] = {}
         self.changes = dict.fromkeys(pipeline.operators, 0)
         self.late = 0
@@ -195,14 +195,14 @@ class _Watched:
                 self.late += sum(task.late for task in record.tasks)
 
 
-def _closed(pipeline: Pipeline, places: Places, truth: Truth) -> int | None:
+def _closed(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
     """The watermark of the last batch of the operator that tells only what is closed."""
     if truth.closed_by is None:
         return None
     if pipeline.operators[truth.closed_by].kind == "native":
-        planned = last_batch(places.checkpoint(truth.closed_by))
+        planned = last_batch(layout.checkpoint(truth.closed_by))
         return planned.watermark if planned is not None else None
-    last = BatchLog(places.batches(truth.closed_by)).last()
+    last = BatchLog(layout.batches(truth.closed_by)).last()
     return last.state.watermark if last is not None and last.state is not None else None
 
 

@@ -13,7 +13,7 @@ from penstock.nexmark.choices import (
 )
 from penstock.nexmark.event_order import AUCTIONS, ROUND, last_auction
 from penstock.nexmark.random_text import extras, words
-from penstock.nexmark.settings import Setting, timestamps
+from penstock.nexmark.settings import StreamSettings, timestamps
 from penstock.nexmark.splitmix import Draws, Ints
 from penstock.pipelines.text_columns import pc
 
@@ -27,7 +27,7 @@ _OPEN_EVENTS = OPEN_AUCTIONS * ROUND // AUCTIONS.share
 _LONGEST_MS = (1 << 31) - 1
 
 
-def auctions(ids: Ints, setting: Setting) -> pa.Table:
+def auctions(ids: Ints, setting: StreamSettings) -> pa.Table:
     """Return the auctions of these events."""
     draws, at_ms = Draws(ids), setting.times_ms(ids)
     # in the order in which the reference draws them

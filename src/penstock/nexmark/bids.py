@@ -14,7 +14,7 @@ from penstock.nexmark.choices import (
 )
 from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.random_text import extras
-from penstock.nexmark.settings import Setting, timestamps
+from penstock.nexmark.settings import StreamSettings, timestamps
 from penstock.nexmark.splitmix import Draws, Ints
 from penstock.nexmark.vocabulary import CHANNELS, HOT_CHANNELS, OTHER_CHANNELS
 from penstock.topics.schema import parse_schema
@@ -29,7 +29,7 @@ _GOAL, _NUMBERS = 100, 32
 NUMBERS = ("auction", "bidder", "price", "dateTime")
 
 
-def bids(ids: Ints, setting: Setting) -> pa.Table:
+def bids(ids: Ints, setting: StreamSettings) -> pa.Table:
     """Return the bids of these events."""
     draws = Draws(ids)
     numbers = _numbers(draws, ids, setting)
@@ -43,12 +43,12 @@ def bids(ids: Ints, setting: Setting) -> pa.Table:
     return pa.table(numbers | texts).select(parse_schema(BIDS.schema).names)
 
 
-def bid_numbers(ids: Ints, setting: Setting) -> pa.Table:
+def bid_numbers(ids: Ints, setting: StreamSettings) -> pa.Table:
     """Return numbers and times of the bids of these events."""
     return pa.table(_numbers(Draws(ids), ids, setting))
 
 
-def _numbers(draws: Draws, ids: Ints, setting: Setting) -> dict[str, Ints | pa.Array]:
+def _numbers(draws: Draws, ids: Ints, setting: StreamSettings) -> dict[str, Ints | pa.Array]:
     # in the order in which the reference draws them
     auction = hot_or(draws, setting.ratio(HOT_AUCTIONS), ids, hot_auction(ids), some_auction)
     bidder = hot_or(draws, setting.ratio(HOT_BIDDERS), ids, hot_person(ids) + 1, some_person)

@@ -22,7 +22,7 @@ FIRST_ID = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class EventKind:
     """A kind of event: its place in the round, and its columns."""
 
     name: str
@@ -47,21 +47,21 @@ class Kind:
         return rounds * self.share + min(max(place - self.begin, 0), self.share)
 
 
-PERSONS = Kind(
+PERSONS = EventKind(
     name="persons",
     begin=0,
     share=1,
     schema="id long, name string, emailAddress string, creditCard string, city string, "
     "state string, dateTime timestamp, extra string",
 )
-AUCTIONS = Kind(
+AUCTIONS = EventKind(
     name="auctions",
     begin=1,
     share=3,
     schema="id long, itemName string, description string, initialBid long, reserve long, "
     "dateTime timestamp, expires timestamp, seller long, category long, extra string",
 )
-BIDS = Kind(
+BIDS = EventKind(
     name="bids",
     begin=4,
     share=46,

@@ -16,8 +16,8 @@ import pyarrow.parquet
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, nearest
 from penstock.files.atomic import TEMPORARY
-from penstock.nexmark.event_order import KINDS, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import KINDS, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import events, rows
 from penstock.nexmark.times import RATE, Clock, FixedRate, Following
 from penstock.workloads.registry import make_workload
@@ -27,7 +27,7 @@ _ParquetWriter: Any = pyarrow.parquet.ParquetWriter
 #: Events that are made and written at a time.
 PART = 1 << 18
 #: Nearly a terabyte of bids; more is a slip of the finger.
-MOST_EVENTS = 10**10
+MAX_EVENTS = 10**10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,13 @@ class GenerateSpec:
 
 def generate(spec: GenerateSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
     """Write the file, and return the figures."""
-    if not 1 <= spec.events <= MOST_EVENTS:
-        raise InputError("--events", f"must be from 1 to {MOST_EVENTS:,}, got {spec.events:,}")
-    kind, setting, path = _kind(spec.kind), Setting(hot=spec.hot, clock=_clock(spec)), _path(spec)
+    if not 1 <= spec.events <= MAX_EVENTS:
+        raise InputError("--events", f"must be from 1 to {MAX_EVENTS:,}, got {spec.events:,}")
+    kind, setting, path = (
+        _kind(spec.kind),
+        StreamSettings(hot=spec.hot, clock=_clock(spec)),
+        _path(spec),
+    )
     began_s = time.monotonic()
     with _aside(path) as stream:
         _write(stream, kind, spec.events, setting, show)
@@ -65,9 +69,9 @@ def generate(spec: GenerateSpec, show: Callable[[WorkProgress], None]) -> dict[s
 
 def _write(
     stream: BinaryIO,
-    kind: Kind | None,
+    kind: EventKind | None,
     count: int,
-    setting: Setting,
+    setting: StreamSettings,
     show: Callable[[WorkProgress], None],
 ) -> None:
     def part(first: int, end: int) -> pa.Table:
@@ -100,7 +104,7 @@ def _aside(path: Path) -> Iterator[BinaryIO]:
         place.unlink(missing_ok=True)
 
 
-def _kind(name: str | None) -> Kind | None:
+def _kind(name: str | None) -> EventKind | None:
     if name is not None and name not in KINDS:
         raise InputError("--kind", f"unknown kind of event {name!r}", nearest(name, KINDS))
     return None if name is None else KINDS[name]

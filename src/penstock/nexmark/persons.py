@@ -6,7 +6,7 @@ import pyarrow as pa
 from penstock.nexmark.choices import FIRST_NUMBER
 from penstock.nexmark.event_order import last_person
 from penstock.nexmark.random_text import extras, words
-from penstock.nexmark.settings import Setting, timestamps
+from penstock.nexmark.settings import StreamSettings, timestamps
 from penstock.nexmark.splitmix import Draws, Ints
 from penstock.nexmark.vocabulary import CITIES, FIRST_NAMES, LAST_NAMES, STATES
 from penstock.pipelines.text_columns import choose, join, pc
@@ -15,7 +15,7 @@ from penstock.pipelines.text_columns import choose, join, pc
 _GOAL, _ID = 200, 8
 
 
-def persons(ids: Ints, setting: Setting) -> pa.Table:
+def persons(ids: Ints, setting: StreamSettings) -> pa.Table:
     """Return the persons of these events."""
     draws = Draws(ids)
     # in the order in which the reference draws them

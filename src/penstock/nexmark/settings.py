@@ -15,7 +15,7 @@ BASE_MS = 1_436_918_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class StreamSettings:
     """A stream of events."""
 
     #: Whether a few sellers, auctions and bidders get most of it. The thesis has none such.

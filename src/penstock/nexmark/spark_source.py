@@ -24,8 +24,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from pyspark.sql.types import StructType
 
 from penstock.errors import InputError, nearest
-from penstock.nexmark.event_order import KINDS, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import KINDS, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import rows
 from penstock.nexmark.times import RATE, FixedRate
 from penstock.topics.schema import parse_schema
@@ -41,8 +41,8 @@ _SWITCH = {"on": True, "off": False}
 class Wanted:
     """What is read: rows of one kind, from the first one on."""
 
-    kind: Kind
-    setting: Setting
+    kind: EventKind
+    setting: StreamSettings
     columns: tuple[str, ...]
     #: How many rows there are; None if they never end.
     rows: int | None
@@ -65,7 +65,7 @@ class Wanted:
         count = _whole(given, "events", 0)
         return cls(
             kind=kind,
-            setting=Setting(hot=_SWITCH[hot], clock=FixedRate(_number(given, "rate", RATE))),
+            setting=StreamSettings(hot=_SWITCH[hot], clock=FixedRate(_number(given, "rate", RATE))),
             columns=_columns(given.get("columns", ""), kind),
             rows=kind.rows_within(0, count)[1] if count else None,
             rows_per_batch=_whole(given, "rowsPerBatch", _BATCH),
@@ -168,7 +168,7 @@ class NexmarkStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._wanted.read(partition)
 
 
-def _columns(text: str, kind: Kind) -> tuple[str, ...]:
+def _columns(text: str, kind: EventKind) -> tuple[str, ...]:
     known = parse_schema(kind.schema).names
     wanted = [name.strip() for name in text.split(",")] if text else known
     for name in wanted:

@@ -1,8 +1,8 @@
 """The stream: any part of it, of one kind or of all, and as a source of topics.
 
->>> rows(BIDS, 10, 12, Setting(), columns=("auction", "price")).to_pylist()
+>>> rows(BIDS, 10, 12, StreamSettings(), columns=("auction", "price")).to_pylist()
 [{'auction': 1000, 'price': 123}, {'auction': 1000, 'price': 230712}]
->>> rows(BIDS, 0, 100, Setting()).slice(40, 7) == rows(BIDS, 40, 47, Setting())
+>>> rows(BIDS, 0, 100, StreamSettings()).slice(40, 7) == rows(BIDS, 40, 47, StreamSettings())
 True
 """
 
@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from penstock.nexmark.auctions import auctions
 from penstock.nexmark.bids import NUMBERS, bid_numbers, bids
-from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, PERSONS, ROUND, Kind
+from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, PERSONS, ROUND, EventKind
 from penstock.nexmark.persons import persons
-from penstock.nexmark.settings import Setting, timestamps
+from penstock.nexmark.settings import StreamSettings, timestamps
 from penstock.pipelines.topic_declaration import MakeRows
 
 _MAKERS = {PERSONS: persons, AUCTIONS: auctions, BIDS: bids}
@@ -24,7 +24,11 @@ _STRUCTS = {"person": PERSONS, "auction": AUCTIONS, "bid": BIDS}
 
 
 def rows(
-    kind: Kind, first: int, end: int, setting: Setting, columns: Sequence[str] | None = None
+    kind: EventKind,
+    first: int,
+    end: int,
+    setting: StreamSettings,
+    columns: Sequence[str] | None = None,
 ) -> pa.Table:
     """Return rows first, ..., end - 1 of one kind, with all columns or with some."""
     ids = kind.ids(first, end)
@@ -35,7 +39,7 @@ def rows(
     return _MAKERS[kind](ids, setting).select(columns)
 
 
-def events(first: int, end: int, setting: Setting) -> pa.Table:
+def events(first: int, end: int, setting: StreamSettings) -> pa.Table:
     """Return events first, ..., end - 1 of all kinds, one row each, as the reference's source does.
 
     A row has `event_type` (0 person, 1 auction, 2 bid), a struct that holds it, two that are
@@ -54,7 +58,9 @@ def events(first: int, end: int, setting: Setting) -> pa.Table:
     return pa.table(columns)
 
 
-def making(kind: Kind, setting: Setting, columns: Sequence[str] | None = None) -> MakeRows:
+def making(
+    kind: EventKind, setting: StreamSettings, columns: Sequence[str] | None = None
+) -> MakeRows:
     """Return the function that makes the rows of a topic, as `Pipeline.produces` wants it.
 
     The number of a record is its row. When it is due decides on `_event` only: its own time,

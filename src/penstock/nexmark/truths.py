@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.nexmark.event_order import KINDS
-from penstock.nexmark.queries.common import Truth
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import rows
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class RowDifference:
     """Rows that should be there and are not, and the other way round; as often as they are."""
 
     missing: pa.Table
@@ -30,12 +30,14 @@ class Difference:
         return not len(self.missing) and not len(self.extra)
 
 
-def events_of(events: int, setting: Setting) -> dict[str, pa.Table]:
+def events_of(events: int, setting: StreamSettings) -> dict[str, pa.Table]:
     """Return so many events as tables, by kind."""
     return {name: rows(kind, *kind.rows_within(0, events), setting) for name, kind in KINDS.items()}
 
 
-def true_rows(truth: Truth, tables: Mapping[str, pa.Table], closed: int | None = None) -> pa.Table:
+def true_rows(
+    truth: QueryTruth, tables: Mapping[str, pa.Table], closed: int | None = None
+) -> pa.Table:
     """Return what must come out.
 
     If something is told only when it is closed, `closed` is the watermark of the last batch of
@@ -46,11 +48,11 @@ def true_rows(truth: Truth, tables: Mapping[str, pa.Table], closed: int | None =
         return database.sql(truth.sql, params=given).to_arrow_table()
 
 
-def difference(found: pa.Table, true: pa.Table) -> Difference:
+def difference(found: pa.Table, true: pa.Table) -> RowDifference:
     """Compare rows, each as often as it is there; `found` has the columns of `true` or more."""
     with _database({"found": found.select(true.column_names), "true_rows": true}) as database:
         less = "select * from {} except all select * from {} order by all"
-        return Difference(
+        return RowDifference(
             missing=database.sql(less.format("true_rows", "found")).to_arrow_table(),
             extra=database.sql(less.format("found", "true_rows")).to_arrow_table(),
         )

@@ -17,7 +17,7 @@ Verdict = Literal["compatible", "needs a declaration", "refused"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PipelineChange:
     """One difference between two descriptions."""
 
     what: str
@@ -34,7 +34,7 @@ class Change:
         return self.verdict == "compatible"
 
 
-def find_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+def find_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[PipelineChange]:
     """List what changed from one description to another, what does not fit first."""
     for description in (old, new):
         if description.get("version") != VERSION:
@@ -52,9 +52,9 @@ def find_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]
     return sorted(found, key=lambda change: change.is_compatible)
 
 
-def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[PipelineChange]:
     if old["name"] != new["name"]:
-        yield Change(
+        yield PipelineChange(
             what=f"the pipeline is called {new['name']!r}, not {old['name']!r}",
             verdict="refused",
             hint="this run belongs to another pipeline: begin a new one",
@@ -63,39 +63,41 @@ def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
         yield _differs("objective_s", old["objective_s"], new["objective_s"])
 
 
-def _renamed(renames: Renames) -> Iterator[Change]:
+def _renamed(renames: Renames) -> Iterator[PipelineChange]:
     for before, now in renames.topics.items():
-        yield Change(what=f"topic {before!r} is now {now!r}", hint="its rows move with it")
+        yield PipelineChange(what=f"topic {before!r} is now {now!r}", hint="its rows move with it")
     for before, now in renames.operators.items():
         hint = "its offsets and its state move with it"
-        yield Change(what=f"operator {before!r} is now {now!r}", hint=hint)
+        yield PipelineChange(what=f"operator {before!r} is now {now!r}", hint=hint)
 
 
 def _each(
     kind: str,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
-    compare: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[Change]],
-) -> Iterator[Change]:
+    compare: Callable[[str, Mapping[str, Any], Mapping[str, Any]], Iterator[PipelineChange]],
+) -> Iterator[PipelineChange]:
     for name, before in old.items():
         if name in new:
             yield from compare(f"{kind} {name!r}", before, new[name])
         else:
             hint = "its rows stay in the run directory" if kind == "topic" else ""
-            yield Change(what=f"{kind} {name!r} was removed", hint=hint)
+            yield PipelineChange(what=f"{kind} {name!r} was removed", hint=hint)
     for name in new:
         if name not in old:
-            yield Change(what=f"{kind} {name!r} is new")
+            yield PipelineChange(what=f"{kind} {name!r} is new")
 
 
-def _topic_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _topic_changes(
+    name: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[PipelineChange]:
     # columns that show at the start only are compared then, with what the topic holds
     if None not in (old["schema"], new["schema"]):
         yield from _column_changes(name, old["schema"], new["schema"])
     yield from _other_changes(name, old, new)
 
 
-def _column_changes(name: str, before: str, after: str) -> Iterator[Change]:
+def _column_changes(name: str, before: str, after: str) -> Iterator[PipelineChange]:
     if before == after:
         return
     added, difference = compare_schemas(parse_schema(before), parse_schema(after))
@@ -105,19 +107,19 @@ def _column_changes(name: str, before: str, after: str) -> Iterator[Change]:
             " must be nullable; or give the topic another name, or begin a new run"
         )
         what = f"{name} has columns ({after}), not ({before})"
-        yield Change(what=what, verdict="refused", hint=hint)
+        yield PipelineChange(what=what, verdict="refused", hint=hint)
     elif added:
         hint = "rows from before have null there"
-        yield Change(what=f"{name} has new columns: {', '.join(added)}", hint=hint)
+        yield PipelineChange(what=f"{name} has new columns: {', '.join(added)}", hint=hint)
 
 
-def _operators(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _operators(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[PipelineChange]:
     before, after = old["operators"], new["operators"]
     for name, operator in before.items():
         if name in after:
             yield from _operator_changes(f"operator {name!r}", operator, after[name])
         else:
-            yield Change(
+            yield PipelineChange(
                 what=f"operator {name!r} was removed",
                 verdict="needs a declaration",
                 hint=f"--allow-removal {name} drops what it has not read and what it remembers;"
@@ -128,12 +130,12 @@ def _operators(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Chang
         if name not in before:
             hint = "begins with the oldest rows that its topics still hold"
             hint = hint if operator["reads"] else ""
-            yield Change(what=f"operator {name!r} is new", hint=hint)
+            yield PipelineChange(what=f"operator {name!r} is new", hint=hint)
 
 
 def _operator_changes(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any]
-) -> Iterator[Change]:
+) -> Iterator[PipelineChange]:
     for key in ("kind", "reads", "writes"):
         if old.get(key) != new[key]:
             hint = "give the operator another name, and it begins anew; or begin a new run"
@@ -146,7 +148,9 @@ def _operator_changes(
     yield from _other_changes(name, old, new)
 
 
-def _state_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _state_changes(
+    name: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[PipelineChange]:
     """State is kept by key, in columns that stay."""
     for key, value in new.items():
         if key in old and old[key] != value:
@@ -158,18 +162,20 @@ def _state_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) ->
             yield _differs(f"{name}: {label}", old[key], value, verdict="refused", hint=hint)
 
 
-def _other_changes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _other_changes(
+    name: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[PipelineChange]:
     """Everything else, none of which matters to records that are there."""
     for key, value in new.items():
         if key == "code" and old[key] != value:
-            yield Change(what=f"{name}: its function changed")
+            yield PipelineChange(what=f"{name}: its function changed")
         elif key == "resource_code" and old[key] != value:
-            yield Change(what=f"{name}: what opens its resource changed")
+            yield PipelineChange(what=f"{name}: what opens its resource changed")
         elif key not in _APART and old.get(key) != value:
             yield _differs(f"{name}: {key}", old.get(key), value)
 
 
 def _differs(
     what: str, old: object, new: object, *, verdict: Verdict = "compatible", hint: str = ""
-) -> Change:
-    return Change(what=f"{what} is {new!r}, was {old!r}", verdict=verdict, hint=hint)
+) -> PipelineChange:
+    return PipelineChange(what=f"{what} is {new!r}, was {old!r}", verdict=verdict, hint=hint)

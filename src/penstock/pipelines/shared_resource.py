@@ -10,11 +10,11 @@ from typing import Any
 _NOTHING = object()
 
 
-class Shipped:
+class SharedResource:
     """Called, it returns what the given function made; packed, it takes that along.
 
     >>> import pickle
-    >>> model = pickle.loads(pickle.dumps(Shipped(lambda: [1, 2])))
+    >>> model = pickle.loads(pickle.dumps(SharedResource(lambda: [1, 2])))
     >>> model()
     [1, 2]
     """
@@ -31,5 +31,5 @@ class Shipped:
         return _arrived, (self(),)
 
 
-def _arrived(made: Any) -> Shipped:
-    return Shipped(lambda: made)
+def _arrived(made: Any) -> SharedResource:
+    return SharedResource(lambda: made)

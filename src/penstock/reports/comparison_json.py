@@ -10,7 +10,7 @@ from penstock.reports.tables import as_csv
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class GroupComparison:
     """A grid whose cells were compared, group by group."""
 
     name: str
@@ -22,14 +22,14 @@ class Compared:
     groups: tuple[Group, ...]
 
 
-def as_spreadsheet(grids: Sequence[Compared]) -> str:
+def as_spreadsheet(grids: Sequence[GroupComparison]) -> str:
     """Return one line for each cell and figure, as CSV."""
     head = ("grid", "group", "cell", "policy", "on_front", "seeds")
     lines = ((grid.name, *line) for grid in grids for g in grid.groups for line in _lines(g))
     return as_csv((*head, "figure", "mean", "low", "high"), lines)
 
 
-def as_json(grid: Compared) -> dict[str, Any]:
+def as_json(grid: GroupComparison) -> dict[str, Any]:
     """Return everything for machines."""
     return {
         "name": grid.name,

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from penstock.core.numbers import table_number
 from penstock.lab.comparison.cells import CONTESTED, Group, Row
-from penstock.reports.comparison_json import Compared
+from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.tables import Table
 
 
-def overview(grids: Sequence[Compared]) -> Table | None:
+def overview(grids: Sequence[GroupComparison]) -> Table | None:
     """Return a line for each group; None if there is one only, whose own table says it all."""
     groups = [(title(grids, grid, group), group) for grid in grids for group in grid.groups]
     if len(groups) < 2:
@@ -19,7 +19,7 @@ def overview(grids: Sequence[Compared]) -> Table | None:
     return Table(title=heading, columns=("", *labels), rows=tuple(rows))
 
 
-def title(grids: Sequence[Compared], grid: Compared, group: Group) -> str:
+def title(grids: Sequence[GroupComparison], grid: GroupComparison, group: Group) -> str:
     """Return what a group is called among all of them."""
     return f"{grid.name}: {group.name}" if len(grids) > 1 else group.name
 

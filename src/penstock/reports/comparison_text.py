@@ -16,7 +16,7 @@ from penstock.lab.comparison.cells import (
 )
 from penstock.lab.comparison.statistics import Interval
 from penstock.reports.canvas import as_svg
-from penstock.reports.comparison_json import Compared
+from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.comparison_overview import overview, title
 from penstock.reports.page import Drawing, Section, make_page
 from penstock.reports.pictures import Point, Range, pareto
@@ -64,7 +64,7 @@ _DETERMINISTIC = (
 Writer = Callable[[float | None, float, float], str]
 
 
-def as_terminal(grids: Sequence[Compared]) -> str:
+def as_terminal(grids: Sequence[GroupComparison]) -> str:
     """Return tables and rankings as plain text."""
     parts = []
     for grid in grids:
@@ -79,7 +79,7 @@ def as_terminal(grids: Sequence[Compared]) -> str:
     return "\n".join([*parts, *_legend(grids)])
 
 
-def as_document(heading: str, grids: Sequence[Compared], command: str) -> str:
+def as_document(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
     """Return tables, rankings and pairs as Markdown; one section a grid if there are many."""
     parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
     parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
@@ -97,7 +97,7 @@ def as_document(heading: str, grids: Sequence[Compared], command: str) -> str:
     return "\n".join(parts)
 
 
-def as_page(heading: str, grids: Sequence[Compared], command: str) -> str:
+def as_page(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
     """Return one HTML page with a picture for each group."""
     whole = overview(grids)
     sections = [Section(title="Overview", tables=(whole,))] if whole is not None else []
@@ -142,7 +142,7 @@ def _over(group: Group) -> str:
     return f"is the wider half of the 95 % interval over {len(group.seeds)} paired seeds"
 
 
-def _legend(grids: Sequence[Compared]) -> list[str]:
+def _legend(grids: Sequence[GroupComparison]) -> list[str]:
     """What the signs between policies mean, said once."""
     return list(dict.fromkeys(_steps(group) for grid in grids for group in grid.groups))
 
@@ -158,7 +158,7 @@ def _has_pairs(group: Group) -> bool:
     return bool(group.pairs) and len(group.seeds) > 1
 
 
-def _notes(grids: Sequence[Compared]) -> Iterator[str]:
+def _notes(grids: Sequence[GroupComparison]) -> Iterator[str]:
     """What is to be known of the grids; what holds for several is said once."""
     for note in dict.fromkeys(grid.note for grid in grids if grid.note):
         names = ", ".join(grid.name for grid in grids if grid.note == note)

@@ -12,9 +12,9 @@ from penstock.lab.comparison.cells import compare
 from penstock.lab.grid.grid import Grid, read_grid
 from penstock.lab.grid.runner import kept_results
 from penstock.lab.hindsight.bounds import with_hindsight
-from penstock.reports.comparison_json import Compared, as_json, as_spreadsheet
+from penstock.reports.comparison_json import GroupComparison, as_json, as_spreadsheet
 from penstock.reports.comparison_text import as_document, as_page, as_terminal
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 
 #: The grid as it was run, beside its results.
 GRID_FILE = "grid.toml"
@@ -62,16 +62,16 @@ def _grid_in(directory: Path) -> Grid:
     return read_grid(file)
 
 
-def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool) -> Compared:
+def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool) -> GroupComparison:
     kept = kept_results(grid.runs, grid.kind, directory)
     _tell(kept.missing, kept.outdated, directory)
     results = kept.results
     if not any(results.values()):
         raise InputError("DIR", f"there are no results in {str(directory)!r}")
     if hindsight:
-        with Bar("hindsight") as bar:
+        with ProgressBar("hindsight") as bar:
             results = with_hindsight(results, directory, jobs, bar.show)
-    return Compared(
+    return GroupComparison(
         name=grid.name,
         note=grid.note,
         missing=kept.missing,

@@ -12,7 +12,7 @@ from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.reports.event_text import because, of_executors, of_ingest, of_late_rows
 from penstock.reports.progress import duration
 from penstock.reports.text_charts import short, sparkline
-from penstock.runs.observer import Sight
+from penstock.runs.observer import RunProgress
 
 #: Queues that are remembered, and decisions that are shown at most.
 _QUEUES, _DECISIONS = 16, 6
@@ -27,13 +27,13 @@ class Live:
 
     def __init__(self, title: str, objective_s: float | None = None) -> None:
         self._title, self._objective_s = title, objective_s
-        self._sight: Sight | None = None
+        self._sight: RunProgress | None = None
         self._snapshot: Snapshot | None = None
         self._queues: dict[str, deque[float]] = {}
         self._decisions: deque[str] = deque(maxlen=_DECISIONS)
         self.notice = ""
 
-    def look(self, sight: Sight) -> None:
+    def look(self, sight: RunProgress) -> None:
         """Take what was seen between two ticks."""
         self._sight = sight
         if sight.snapshot is None:
@@ -118,7 +118,7 @@ def _is_news(tick: Tick, operator: str) -> bool:
     return operator in tick.plan or "under way" not in tick.error
 
 
-def plain_line(tick: Tick, sight: Sight | None) -> str:
+def plain_line(tick: Tick, sight: RunProgress | None) -> str:
     """One tick in one line, for a log."""
     parts = [f"{duration(tick.at):>6}"]
     snapshot = tick.snapshot or (sight.snapshot if sight else None)
@@ -189,7 +189,7 @@ def _course(queues: Sequence[float]) -> str:
     return sparkline(queues) if any(queues) else "▁" * len(queues)
 
 
-def _progress(sight: Sight) -> str:
+def _progress(sight: RunProgress) -> str:
     if sight.duration_s == float("inf"):
         return duration(sight.second)
     share = min(1.0, sight.second / sight.duration_s)

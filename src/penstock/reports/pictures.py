@@ -23,7 +23,7 @@ _INTERVAL = {"elinewidth": 1.2, "capsize": 2.5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PictureLine:
     """Values over minutes, in the colour of a policy if it has one; NaN leaves a gap."""
 
     label: str
@@ -39,7 +39,7 @@ class Panel:
     title: str
     #: What the vertical axis counts, such as "records/s".
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[PictureLine, ...]
     #: Each value holds until the next one.
     steps: bool = False
     log: bool = False
@@ -73,7 +73,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class PictureBar:
     """One bar of a group."""
 
     label: str
@@ -134,7 +134,7 @@ def pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
 
 
 def bars(
-    groups: Mapping[str, Sequence[Bar]], target: Target, title: str = "", unit: str = ""
+    groups: Mapping[str, Sequence[PictureBar]], target: Target, title: str = "", unit: str = ""
 ) -> None:
     """Draw groups of bars with intervals; bars of one label look alike in every group."""
     figure = new_figure(1.1 + 0.27 * sum(len(group) + 1 for group in groups.values()))
@@ -159,7 +159,7 @@ def bars(
     save(figure, target)
 
 
-def _draw_line(axes: Any, panel: Panel, line: Line, style: Style) -> Any:
+def _draw_line(axes: Any, panel: Panel, line: PictureLine, style: Style) -> Any:
     look = {"color": style.colour, "linestyle": style.dash, "linewidth": 1.5}
     if panel.steps:
         return axes.step(line.minutes, line.values, where="post", **look)[0]
@@ -168,7 +168,7 @@ def _draw_line(axes: Any, panel: Panel, line: Line, style: Style) -> Any:
     return axes.plot(line.minutes, line.values, **look)[0]
 
 
-def _draw_bar(axes: Any, bar: Bar, place: float, style: Style) -> Any:
+def _draw_bar(axes: Any, bar: PictureBar, place: float, style: Style) -> Any:
     whiskers = {**_INTERVAL, "ecolor": "0.2"}
     length, arms = bar.value.mean, bar.value.arms
     return axes.barh(place, length, xerr=arms, height=0.84, color=style.colour, error_kw=whiskers)

@@ -10,7 +10,7 @@ from penstock.core.progress import WorkProgress
 _WIDTH = 30
 
 
-class Bar:
+class ProgressBar:
     """Shows every step on a terminal; elsewhere one line for each tenth of the way.
 
     with Bar("grid") as bar:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.core.numbers import table_number
-from penstock.lab.papers.claims import Answer, Verdict
-from penstock.lab.papers.experiments import Figure, Published
+from penstock.lab.papers.claims import ClaimAnswer, Verdict
+from penstock.lab.papers.experiments import PaperExperiments, PaperFigure
 from penstock.lab.papers.printed_tables import means, ordered_pairs
 from penstock.reports.canvas import as_svg
 from penstock.reports.page import Drawing, Section, make_page
-from penstock.reports.pictures import Line, Panel, over_time
+from penstock.reports.pictures import Panel, PictureLine, over_time
 from penstock.reports.tables import Table, as_markdown
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -37,7 +37,7 @@ PANELS = {
 class Redrawn:
     """A figure with the runs that it shows, and the policy of each."""
 
-    figure: Figure
+    figure: PaperFigure
     curves: Mapping[str, Curves]
     policies: Mapping[str, str]
 
@@ -46,7 +46,7 @@ class Redrawn:
 class Chapter:
     """A paper's verdicts."""
 
-    published: Published
+    published: PaperExperiments
     seeds: int
     verdicts: tuple[Verdict, ...]
     results: Results
@@ -55,7 +55,7 @@ class Chapter:
     @property
     def summary(self) -> str:
         """How many claims came out how."""
-        counts = [(a, sum(v.answer is a for v in self.verdicts)) for a in Answer]
+        counts = [(a, sum(v.answer is a for v in self.verdicts)) for a in ClaimAnswer]
         return f"{len(self.verdicts)} claims: " + ", ".join(f"{n} {a}" for a, n in counts)
 
 
@@ -177,11 +177,11 @@ def _drawing(redrawn: Redrawn) -> Drawing:
     return Drawing(svg=svg, caption=redrawn.figure.title)
 
 
-def _line(cell: str, redrawn: Redrawn, panel: str) -> Line:
+def _line(cell: str, redrawn: Redrawn, panel: str) -> PictureLine:
     points = redrawn.curves[cell][panel]
     policy = "" if panel == "offered" else redrawn.policies[cell]
     label = "offered" if panel == "offered" else cell
-    return Line(
+    return PictureLine(
         label=label,
         minutes=[minute for minute, _ in points],
         values=[value for _, value in points],

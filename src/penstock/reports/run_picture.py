@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.control.loop import Tick
-from penstock.reports.pictures import Line, Panel, over_time
+from penstock.reports.pictures import Panel, PictureLine, over_time
 from penstock.runs.journal import Journal
 from penstock.runs.tick_json import operators_of
 
@@ -24,8 +24,8 @@ def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
     minutes = [tick.at / 60 for tick in ticks]
     names = operators_of(ticks)
 
-    def line(label: str, values: Sequence[float]) -> Line:
-        return Line(label=label, minutes=minutes, values=values)
+    def line(label: str, values: Sequence[float]) -> PictureLine:
+        return PictureLine(label=label, minutes=minutes, values=values)
 
     return [
         Panel(
@@ -74,10 +74,10 @@ def _paths(ticks: Sequence[Tick]) -> list[str]:
     return list(dict.fromkeys(path for tick in ticks for path in tick.status.latency))
 
 
-def _latency(ticks: Sequence[Tick], path: str) -> Line:
+def _latency(ticks: Sequence[Tick], path: str) -> PictureLine:
     """One path, in the colour of its last operator; ticks without a record of it are left out."""
     seen = [(tick.at / 60, tick.status.latency[path]) for tick in ticks if _has(tick, path)]
-    return Line(
+    return PictureLine(
         label=path.rpartition(" > ")[2],
         minutes=[minute for minute, _ in seen],
         values=[histogram.percentile(95) for _, histogram in seen],

@@ -10,12 +10,12 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.reports.progress import duration
 from penstock.runs.record_counts import last_topics
 from penstock.runs.run_directory import JOURNAL
-from penstock.runs.spark_preparation import Prepared
+from penstock.runs.spark_preparation import PreparedSparkRun
 
 _LABEL, _WIDTH = 11, 80
 
 
-def start_statement(prepared: Prepared, directory: Path) -> list[str]:
+def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
     """Return the lines, at most 80 columns wide where names allow it."""
     pipeline = prepared.pipeline
     facts = {
@@ -32,7 +32,7 @@ def start_statement(prepared: Prepared, directory: Path) -> list[str]:
     return [f"{pipeline.name}: {_length(prepared)}", *_lines(facts)]
 
 
-def _length(prepared: Prepared) -> str:
+def _length(prepared: PreparedSparkRun) -> str:
     if prepared.load is not None:
         return f"{duration(prepared.duration_s)} of a workload, then what waits is worked off"
     if math.isfinite(prepared.duration_s):
@@ -40,7 +40,7 @@ def _length(prepared: Prepared) -> str:
     return "production mode, until it is stopped"
 
 
-def _sources(prepared: Prepared) -> list[str]:
+def _sources(prepared: PreparedSparkRun) -> list[str]:
     pipeline = prepared.pipeline
     operators = pipeline.operators.values()
     ingests = [f"{op.name} -> {op.writes}{_time(op)}" for op in operators if op.kind == "ingest"]
@@ -58,12 +58,12 @@ def _bounds(operator: Operator) -> str:
     return f"{operator.name} {options.min_replicas}-{options.max_replicas}"
 
 
-def _policy(prepared: Prepared) -> str:
+def _policy(prepared: PreparedSparkRun) -> str:
     dry = ", which changes nothing (dry run)" if prepared.spec.dry_run else ""
     return f"{prepared.policy.name}, every {pretty(prepared.interval_s)} s{dry}"
 
 
-def _objective(prepared: Prepared) -> str:
+def _objective(prepared: PreparedSparkRun) -> str:
     if prepared.objective_s is None:
         return "none: latency is measured only"
     return f"latency below {pretty(prepared.objective_s)} s"

@@ -10,7 +10,7 @@ from penstock.engines.port import Event
 from penstock.reports.event_text import sentence
 from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
-from penstock.runs.observer import Sight, Stop
+from penstock.runs.observer import RunProgress, StopRequest
 
 STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
 _HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
@@ -23,14 +23,14 @@ class Screen:
     """Shows a run on stderr, so that stdout stays free for its figures."""
 
     def __init__(
-        self, live: Live, stop: Stop, stream: TextIO | None = None, *, plain: bool = False
+        self, live: Live, stop: StopRequest, stream: TextIO | None = None, *, plain: bool = False
     ) -> None:
         self._live, self._stop = live, stop
         self._stream = stream or sys.stderr
         self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
         #: Lines of the last drawing, above which the cursor must go.
         self._drawn = 0
-        self._sight: Sight | None = None
+        self._sight: RunProgress | None = None
 
     # --- what a run tells
 
@@ -39,7 +39,7 @@ class Screen:
         self._wipe()
         print(text, file=self._stream, flush=True)
 
-    def look(self, sight: Sight) -> None:
+    def look(self, sight: RunProgress) -> None:
         """Draw what is seen now."""
         self._sight = sight
         self._live.look(sight)

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.core.numbers import pretty
-from penstock.engines.spark.state_reader import Memory
+from penstock.engines.spark.state_reader import StateReader
 from penstock.reports.tables import Table, as_text
-from penstock.state.check import Damage
+from penstock.state.check import StateDamage
 from penstock.state.version import files
 
 
-def list_text(found: Sequence[Memory]) -> str:
+def list_text(found: Sequence[StateReader]) -> str:
     """One line an operator."""
     head = ("operator", "key", "rows", "MB", "slices", "files", "watermark", "batch")
     rows = [
@@ -30,7 +30,7 @@ def list_text(found: Sequence[Memory]) -> str:
     return as_text(Table(columns=head, rows=tuple(rows), words=2))
 
 
-def to_json(memory: Memory) -> dict[str, Any]:
+def to_json(memory: StateReader) -> dict[str, Any]:
     """The same for machines."""
     return {
         "operator": memory.operator,
@@ -45,7 +45,7 @@ def to_json(memory: Memory) -> dict[str, Any]:
     }
 
 
-def rows_text(rows: Sequence[Mapping[str, Any]], memory: Memory) -> str:
+def rows_text(rows: Sequence[Mapping[str, Any]], memory: StateReader) -> str:
     """Rows as a table."""
     if not rows:
         return f"{memory.operator} knows nothing by that key, as of batch {memory.batch}"
@@ -54,7 +54,7 @@ def rows_text(rows: Sequence[Mapping[str, Any]], memory: Memory) -> str:
     return as_text(Table(columns=head, rows=cells, words=len(memory.key)))
 
 
-def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
+def damage_text(found: Mapping[str, Sequence[StateDamage]]) -> str:
     """What is damaged, or that nothing is."""
     lines = [
         f"{operator}: {each.file} {each.problem}{_slices_text(each.slices)}"
@@ -64,7 +64,7 @@ def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
     return "\n".join(lines) or f"whole: {', '.join(found)}"
 
 
-def damage_json(found: Mapping[str, Sequence[Damage]]) -> list[dict[str, Any]]:
+def damage_json(found: Mapping[str, Sequence[StateDamage]]) -> list[dict[str, Any]]:
     """The same for machines."""
     return [
         {

@@ -10,7 +10,7 @@ import pyarrow as pa
 from penstock.core.numbers import pretty
 from penstock.reports.tables import Table, as_text
 from penstock.topics.ddl import kind_text
-from penstock.topics.embedded.check import Damage
+from penstock.topics.embedded.check import TopicDamage
 from penstock.topics.embedded.commit import Commit
 from penstock.topics.embedded.readers import positions
 from penstock.topics.embedded.retention import Retention
@@ -110,7 +110,7 @@ def to_json(seen: Figures) -> dict[str, Any]:
     }
 
 
-def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
+def damage_text(found: Mapping[str, Sequence[TopicDamage]]) -> str:
     """Everything that is damaged, or that nothing is."""
     lines = [(name, each.file, _rows(each), each.problem) for name in found for each in found[name]]
     if lines:
@@ -119,7 +119,7 @@ def damage_text(found: Mapping[str, Sequence[Damage]]) -> str:
     return "\n".join(f"{name}: whole" for name in found)
 
 
-def damage_json(found: Mapping[str, Sequence[Damage]]) -> list[dict[str, Any]]:
+def damage_json(found: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
     """The same for machines."""
     return [
         {
@@ -168,7 +168,7 @@ def _ago(seen: Figures, now: float) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def _rows(damage: Damage) -> str:
+def _rows(damage: TopicDamage) -> str:
     if not damage.rows:
         return "unknown"
     return f"{pretty(damage.rows.start)} to {pretty(damage.rows.stop)}"

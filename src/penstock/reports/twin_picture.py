@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
-from penstock.reports.pictures import Line, Panel
+from penstock.reports.pictures import Panel, PictureLine
 
 
 def panels(real: Sequence[Tick], twin: Sequence[Tick]) -> tuple[Panel, ...]:
@@ -29,7 +29,7 @@ def _panel(
     for label, ticks in courses.items():
         points = [(tick.at / 60, value) for tick in ticks if (value := of(tick)) is not None]
         minutes, values = zip(*points, strict=True) if points else ((), ())
-        lines.append(Line(label=label, minutes=minutes, values=values))
+        lines.append(PictureLine(label=label, minutes=minutes, values=values))
     return Panel(title=title, unit=unit, lines=tuple(lines), steps=steps)
 
 

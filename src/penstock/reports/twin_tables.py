@@ -6,13 +6,13 @@ from typing import Any
 from penstock.core.numbers import pretty, table_number
 from penstock.engines.simulator.profile import Profile
 from penstock.reports.tables import Table, as_markdown
-from penstock.twin.errors import BOUNDS, Cell, Compared
+from penstock.twin.errors import BOUNDS, TwinCell, TwinErrors
 
 #: What each bound is called where columns are narrow.
 _SHORT = ("replicas", "latency", "rescales")
 
 
-def as_table(cell: Cell) -> Table:
+def as_table(cell: TwinCell) -> Table:
     """One run: every figure with its bound, then the replicas of single operators."""
     rows = [_row(one) for one in cell.figures]
     rows += [_operator_row(name, real, twins) for name, (real, twins) in cell.operators.items()]
@@ -26,7 +26,7 @@ def as_table(cell: Cell) -> Table:
     )
 
 
-def _row(one: Compared) -> tuple[str, ...]:
+def _row(one: TwinErrors) -> tuple[str, ...]:
     return (
         one.bound.name,
         table_number(one.real),
@@ -49,13 +49,13 @@ def _range(values: Sequence[float]) -> str:
     return f"{table_number(min(values))} to {table_number(max(values))}" if values else "-"
 
 
-def _error(one: Compared) -> str:
+def _error(one: TwinErrors) -> str:
     if one.error is None:
         return "-"
     return f"{one.error:+.0%}" if one.bound.is_share else f"{one.error:+.1f}"
 
 
-def as_document(cells: Sequence[Cell], profile: Profile, command: str) -> str:
+def as_document(cells: Sequence[TwinCell], profile: Profile, command: str) -> str:
     """A document with every run, also those that are off; one that was fitted is not counted."""
     predicted = [cell for cell in cells if not cell.is_fitted]
     inside = sum(cell.is_inside for cell in predicted)
@@ -91,7 +91,7 @@ def _fitted_to(profile: Profile) -> str:
     return f", which was fitted to {', '.join(profile.runs)}"
 
 
-def _document_row(cell: Cell) -> tuple[str, ...]:
+def _document_row(cell: TwinCell) -> tuple[str, ...]:
     row = [cell.query, cell.workload, cell.policy]
     for one in cell.figures:
         bad = "" if one.is_inside else " !"
@@ -99,7 +99,7 @@ def _document_row(cell: Cell) -> tuple[str, ...]:
     return (*row, "fitted" if cell.is_fitted else "yes" if cell.is_inside else "no")
 
 
-def _by_figure(cells: Sequence[Cell]) -> list[str]:
+def _by_figure(cells: Sequence[TwinCell]) -> list[str]:
     lines = []
     for i, bound in enumerate(BOUNDS):
         inside = sum(cell.figures[i].is_inside for cell in cells)
@@ -111,9 +111,9 @@ def _by_figure(cells: Sequence[Cell]) -> list[str]:
     return lines
 
 
-def _emulated(cells: Sequence[Cell]) -> list[str]:
+def _emulated(cells: Sequence[TwinCell]) -> list[str]:
     """What runs had in common, and which runs these are."""
-    found: dict[str, list[Cell]] = {}
+    found: dict[str, list[TwinCell]] = {}
     for cell in cells:
         waits = cell.numbers.get("service_s")
         parts = [f"times of the workload divided by {pretty(cell.speed_up)}"]
@@ -128,7 +128,7 @@ def _emulated(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def as_json(cells: Sequence[Cell], profile: str) -> dict[str, Any]:
+def as_json(cells: Sequence[TwinCell], profile: str) -> dict[str, Any]:
     """Everything for machines."""
     return {
         "profile": profile,

@@ -18,7 +18,7 @@ SET = "--set"
 _ROOMS = ("penstock.demos.", "penstock_pipeline_")
 
 
-class Built(NamedTuple):
+class BuiltPipeline(NamedTuple):
     """A pipeline, and all numbers that it was built with."""
 
     pipeline: Pipeline
@@ -27,7 +27,7 @@ class Built(NamedTuple):
     following: Callable[[Workload], Pipeline] | None = None
 
 
-def build_pipeline(name: str, given: Mapping[str, Any]) -> Built:
+def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     """Return a ready pipeline, a query, or what is in a file; numbers go to its `build`."""
     if name in QUERIES:
         return _query(name, given)
@@ -38,22 +38,22 @@ def build_pipeline(name: str, given: Mapping[str, Any]) -> Built:
         if given:
             hint = "write def build(service_s: float = 0.2) -> Pipeline, and PIPELINE = build()"
             raise InputError(SET, f"{name} has no function build to give numbers to", hint)
-        return Built(pipeline, {})
+        return BuiltPipeline(pipeline, {})
     known = inspect.signature(build).parameters
     read = {key: _read(key, text, known) for key, text in given.items()}
     numbers = {key: each.default for key, each in known.items()} | read
     if not read:
-        return Built(pipeline, numbers)
+        return BuiltPipeline(pipeline, numbers)
     built = build(**read)
     if not isinstance(built, Pipeline):
         raise InputError(SET, f"build of {name} returned {type(built).__name__}, not a Pipeline")
     if not module.__name__.startswith("penstock."):
         # whatever sends the file's functions to other processes looks for the pipeline in it
         vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
-    return Built(built, numbers)
+    return BuiltPipeline(built, numbers)
 
 
-def _query(name: str, given: Mapping[str, Any]) -> Built:
+def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     known = dict(inspect.signature(declare).parameters)
     del known["query"], known["load"]
     read = {key: _read(key, text, known) for key, text in given.items()}
@@ -66,7 +66,7 @@ def _query(name: str, given: Mapping[str, Any]) -> Built:
         except InputError as wrong:
             raise InputError(f"{SET} {wrong.field}", wrong.problem, wrong.hint) from None
 
-    return Built(following(None), numbers, following)
+    return BuiltPipeline(following(None), numbers, following)
 
 
 def _module_of(pipeline: Pipeline) -> ModuleType:

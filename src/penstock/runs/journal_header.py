@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule
+from penstock.control.loop import LoopSchedule
 from penstock.control.registry import find_policy
 from penstock.core.frozen_dict import thaw
 from penstock.core.guards import Guards
@@ -21,7 +21,7 @@ SIMULATOR, SPARK = "simulator", "spark"
 def make_header(
     spec: Mapping[str, Any],
     decider: Decider,
-    schedule: Schedule,
+    schedule: LoopSchedule,
     *,
     engine_kind: str,
     objective_s: float | None = None,

@@ -20,7 +20,7 @@ DRAIN_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class RunProgress:
     """What is seen between two ticks."""
 
     #: Second of the workload, and how many it has; infinite if it never ends.
@@ -37,13 +37,13 @@ class Sight:
     executors: tuple[int, int] | None = None
 
 
-class Watch(Protocol):
+class RunObserver(Protocol):
     """Is told how a run goes."""
 
     def say(self, text: str) -> None:
         """Something happened that people should know."""
 
-    def look(self, sight: Sight) -> None:
+    def look(self, sight: RunProgress) -> None:
         """It goes on."""
 
     def tick(self, tick: Tick) -> None:
@@ -53,7 +53,7 @@ class Watch(Protocol):
         """Something happened to an operator that cannot wait for the next tick."""
 
 
-class Stop:
+class StopRequest:
     """Whether somebody asked to stop. Plain flags, so that a signal handler may set them."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Drained(Protocol):
         """Truthy if an operator stopped."""
 
 
-class Fed(Protocol):
+class LoadSource(Protocol):
     """What fills the topics."""
 
     @property
@@ -86,14 +86,14 @@ class Fed(Protocol):
         """What ended it before its time."""
 
 
-class Ending:
+class StopCondition:
     """Says when a run is over: asked to, an operator given up, or everything worked off."""
 
     def __init__(
         self,
         engine: Drained,
-        feeding: Fed | None,
-        stop: Stop,
+        feeding: LoadSource | None,
+        stop: StopRequest,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine, self._feeding, self._stop, self._clock = engine, feeding, stop, clock
@@ -126,7 +126,7 @@ class Ending:
         return self._fed_at is not None
 
 
-class Watched:
+class ObservedEngine:
     """An engine that can be looked at while it waits, and that stops to wait when it is over."""
 
     def __init__(

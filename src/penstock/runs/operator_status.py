@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
-from penstock.engines.spark.run_layout import Places, read_json
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import InputError, TruncatedError
@@ -41,50 +41,50 @@ class OperatorStatus:
 
 
 def read_operator(
-    places: Places, name: str, declared: Mapping[str, Any], tail: JournalTail, now: float
+    layout: RunLayout, name: str, declared: Mapping[str, Any], tail: JournalTail, now: float
 ) -> OperatorStatus:
     """Read how an operator is; `declared` is its part of the run's pipeline.json."""
-    kind, record = declared["kind"], _last_record(places, name)
+    kind, record = declared["kind"], _last_record(layout, name)
     scales = kind not in ("ingest", "egress")
-    queue, oldest_s = _waiting(places, name, declared["reads"], record, now)
+    queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
     return OperatorStatus(
         name=name,
         kind=kind,
         wanted=tail.wanted.get(name) if scales else None,
-        requested=_requested(places, name, tail) if scales else None,
+        requested=_requested(layout, name, tail) if scales else None,
         running=tail.tick.get("running", {}).get(name) if scales else None,
         queue=queue,
         oldest_waiting_s=oldest_s,
-        watermark=_watermark(places, name, kind, record),
-        last_commit_at=_last_commit_at(places, name, record),
+        watermark=_watermark(layout, name, kind, record),
+        last_commit_at=_last_commit_at(layout, name, record),
         restarts=tail.restarts[name],
         last_restart=tail.causes.get(name, ""),
-        late_rows=_late_rows(places, name, kind, tail),
-        dead_letter_rows=_dead_letters(places, name, declared),
+        late_rows=_late_rows(layout, name, kind, tail),
+        dead_letter_rows=_dead_letters(layout, name, declared),
         error=tail.failed.get(name, ""),
     )
 
 
-def _last_record(places: Places, name: str) -> BatchRecord | None:
-    directory = places.batches(name)
+def _last_record(layout: RunLayout, name: str) -> BatchRecord | None:
+    directory = layout.batches(name)
     return BatchLog(directory).last() if directory.is_dir() else None
 
 
-def _requested(places: Places, name: str, tail: JournalTail) -> int | None:
-    order = read_json(places.order(name))
+def _requested(layout: RunLayout, name: str, tail: JournalTail) -> int | None:
+    order = read_json(layout.order(name))
     replicas = order.get("replicas") if order else tail.tick.get("requested", {}).get(name)
     return None if replicas is None else int(replicas)
 
 
 def _waiting(
-    places: Places, name: str, reads: list[str], record: BatchRecord | None, now: float
+    layout: RunLayout, name: str, reads: list[str], record: BatchRecord | None, now: float
 ) -> tuple[int | None, float | None]:
     """Rows that wait in front of an operator, and for how many seconds the oldest of them has."""
-    topics = [path for path in map(places.topic, reads) if path.is_dir()]
+    topics = [path for path in map(layout.topic, reads) if path.is_dir()]
     if not topics:
         return None, None
     rows, ages = 0, []
-    done = record.end if record else _committed_ends(places.checkpoint(name))
+    done = record.end if record else _committed_ends(layout.checkpoint(name))
     for path in topics:
         topic = Topic.open(path)
         position = max(topic.first, done.get(path.name, topic.first))
@@ -108,39 +108,39 @@ def _committed_at(topic: Topic, offset: int, now: float) -> float:
         return now
 
 
-def _watermark(places: Places, name: str, kind: str, record: BatchRecord | None) -> float | None:
+def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | None) -> float | None:
     """The watermark that the last batch began with, in seconds; None if there is none."""
     micros = None
     if kind == "native":
-        planned = last_batch(places.checkpoint(name))
+        planned = last_batch(layout.checkpoint(name))
         micros = planned.watermark or None if planned else None
     elif record is not None and record.state is not None:
         micros = record.state.watermark
     return None if micros is None else micros / 1e6
 
 
-def _last_commit_at(places: Places, name: str, record: BatchRecord | None) -> float | None:
+def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) -> float | None:
     """When rows of it were committed last: by its record, or by Spark's log for an egress."""
     if record is not None:
         return record.committed_at
-    commits = places.checkpoint(name) / "commits"
+    commits = layout.checkpoint(name) / "commits"
     times = [path.stat().st_mtime for path in commits.glob("[0-9]*")]
     return max(times, default=None)
 
 
-def _late_rows(places: Places, name: str, kind: str, tail: JournalTail) -> int | None:
+def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> int | None:
     """Rows that came after the watermark: by the journal, or by records that are newer."""
-    directory = places.batches(name)
+    directory = layout.batches(name)
     if kind not in ("sliced", "native") or not directory.is_dir():
         return None
     records = BatchLog(directory).news()
     return max(tail.late[name], sum(task.late for record in records for task in record.tasks))
 
 
-def _dead_letters(places: Places, name: str, declared: Mapping[str, Any]) -> int | None:
+def _dead_letters(layout: RunLayout, name: str, declared: Mapping[str, Any]) -> int | None:
     if declared["options"].get("on_error") != "dead-letter":
         return None
-    path = places.topic(errors_topic(name))
+    path = layout.topic(errors_topic(name))
     return Topic.open(path).end if path.is_dir() else 0
 
 

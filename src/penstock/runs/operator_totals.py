@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, WRITTEN
@@ -37,23 +37,23 @@ class OperatorAccount:
         return asdict(self)
 
 
-def read_accounts(pipeline: Pipeline, places: Places) -> dict[str, OperatorAccount]:
+def read_accounts(pipeline: Pipeline, layout: RunLayout) -> dict[str, OperatorAccount]:
     """Return the account of each operator that reads topics and keeps records."""
     found = {}
     for name, operator in pipeline.operators.items():
-        directory = places.batches(name)
+        directory = layout.batches(name)
         record = BatchLog(directory).last() if directory.is_dir() and operator.reads else None
         if record is not None:
-            found[name] = _account(places, operator, record)
+            found[name] = _account(layout, operator, record)
     return found
 
 
-def _account(places: Places, operator: Operator, record: BatchRecord) -> OperatorAccount:
+def _account(layout: RunLayout, operator: Operator, record: BatchRecord) -> OperatorAccount:
     totals: Mapping[str, Any] = record.totals
     names = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
-    ends = {topic: Topic.open(places.topic(topic)).end for topic in record.end}
+    ends = {topic: Topic.open(layout.topic(topic)).end for topic in record.end}
     waiting = sum(max(0, end - record.end[topic]) for topic, end in ends.items())
-    missing = _not_published(places, operator, totals)
+    missing = _not_published(layout, operator, totals)
     if not waiting:
         missing -= totals.get(AHEAD, 0)
     return OperatorAccount(
@@ -64,9 +64,9 @@ def _account(places: Places, operator: Operator, record: BatchRecord) -> Operato
     )
 
 
-def _not_published(places: Places, operator: Operator, totals: Mapping[str, Any]) -> int:
+def _not_published(layout: RunLayout, operator: Operator, totals: Mapping[str, Any]) -> int:
     """Rows of the operator's records that its topic lacks; below 0: that it has too many."""
     if operator.writes is None or totals.get(SINCE) != 0:
         return 0
     written: int = totals.get(f"{WRITTEN}{operator.writes}", 0)
-    return written - Topic.open(places.topic(operator.writes)).end
+    return written - Topic.open(layout.topic(operator.writes)).end

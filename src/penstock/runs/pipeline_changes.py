@@ -13,10 +13,10 @@ from penstock.engines.spark.recovery.migration import (
     migrate,
     removal_folder,
 )
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import InputError, nearest
-from penstock.pipelines.changes import Change, find_changes
+from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.renames import find_renames
@@ -38,8 +38,8 @@ def check_description(
     holds the lock of the run.
     """
     path, new = directory / DESCRIPTION, describe(pipeline)
-    places = Places(directory.resolve())
-    finish_migration(places, path)
+    layout = RunLayout(directory.resolve())
+    finish_migration(layout, path)
     old = read_json(path, _DAMAGED)
     if old is None:
         write_json(path, new)
@@ -52,13 +52,13 @@ def check_description(
     if renames or removed:
         folders = {name: removal_folder(directory, name) for name in removed}
         migration = Migration(renames=renames, removed=folders, description=after)
-        migrate(places, migration, path)
+        migrate(layout, migration, path)
     else:
         write_json(path, after if after[EARLIER] else new)
     return [f"changed since the run began: {change.what}" for change in found]
 
 
-def compare_with_run(pipeline: Pipeline, directory: Path) -> list[Change]:
+def compare_with_run(pipeline: Pipeline, directory: Path) -> list[PipelineChange]:
     """List what a start of the pipeline in this run directory would change. Touches nothing."""
     # a migration that was cut short is finished first
     pending = read_json(directory / INTENT)
@@ -66,13 +66,13 @@ def compare_with_run(pipeline: Pipeline, directory: Path) -> list[Change]:
     if old is None:
         return []
     new = describe(pipeline)
-    places = Places(directory.resolve())
-    found = [_with_loss(change, old, places) for change in find_changes(old, new)]
+    layout = RunLayout(directory.resolve())
+    found = [_with_loss(change, old, layout) for change in find_changes(old, new)]
     renames = find_renames(old, new)
     before = {now: was for was, now in renames.topics.items()}
     if all(change.verdict != "refused" for change in found):
-        found += _topics_on_disk(pipeline, places, before)
-        found += _names_on_disk(places, renames.topics)
+        found += _topics_on_disk(pipeline, layout, before)
+        found += _names_on_disk(layout, renames.topics)
     return sorted(found, key=lambda change: change.is_compatible)
 
 
@@ -82,7 +82,7 @@ def earlier_names(directory: Path) -> dict[str, str]:
     return {old: name for name, names in description.get(EARLIER, {}).items() for old in names}
 
 
-def _refuse(found: Sequence[Change], directory: Path, allow_removal: Collection[str]) -> None:
+def _refuse(found: Sequence[PipelineChange], directory: Path, allow_removal: Collection[str]) -> None:
     removed = [change.removed for change in found if change.removed]
     for name in allow_removal:
         if name not in removed:
@@ -109,57 +109,57 @@ def _earlier_names(
     return {name: names for name, names in known.items() if name in new["operators"]}
 
 
-def _with_loss(change: Change, old: Mapping[str, Any], places: Places) -> Change:
+def _with_loss(change: PipelineChange, old: Mapping[str, Any], layout: RunLayout) -> PipelineChange:
     """Say what the removal of an operator would drop."""
     if not change.removed:
         return change
     reads = old["operators"][change.removed]["reads"]
-    waiting = sum(_rows_waiting(places, topic, change.removed) for topic in reads)
+    waiting = sum(_rows_waiting(layout, topic, change.removed) for topic in reads)
     parts = [f"{pretty(waiting)} rows wait for it"] if reads else []
-    parts += _state_of(places, change.removed)
+    parts += _state_of(layout, change.removed)
     about = f" ({', '.join(parts)})" if parts else ""
     return replace(change, what=f"{change.what}{about}")
 
 
-def _rows_waiting(places: Places, topic: str, reader: str) -> int:
-    if not places.topic(topic).is_dir():
+def _rows_waiting(layout: RunLayout, topic: str, reader: str) -> int:
+    if not layout.topic(topic).is_dir():
         return 0
-    log = Topic.open(places.topic(topic))
+    log = Topic.open(layout.topic(topic))
     return log.end - positions(log.directory).get(reader, log.first)
 
 
-def _state_of(places: Places, operator: str) -> list[str]:
-    if not places.batches(operator).is_dir():
+def _state_of(layout: RunLayout, operator: str) -> list[str]:
+    if not layout.batches(operator).is_dir():
         return []
-    record = BatchLog(places.batches(operator)).last()
+    record = BatchLog(layout.batches(operator)).last()
     if record is not None and record.state is not None:
         rows = sum(run.rows for runs in record.state.runs.values() for run in runs)
         return [f"it remembers {pretty(rows)} rows of state"]
-    return ["it remembers state of Spark"] if places.native(operator).is_file() else []
+    return ["it remembers state of Spark"] if layout.native(operator).is_file() else []
 
 
-def _topics_on_disk(pipeline: Pipeline, places: Places, before: Mapping[str, str]) -> list[Change]:
+def _topics_on_disk(pipeline: Pipeline, layout: RunLayout, before: Mapping[str, str]) -> list[PipelineChange]:
     """What the topics themselves say; a description does not know the columns of all of them."""
     found = []
     for name, topic in pipeline.topics.items():
-        directory = places.topic(before.get(name, name))
+        directory = layout.topic(before.get(name, name))
         if topic.schema is None or not directory.is_dir():
             continue
         try:
             check_topic(directory, topic.schema, topic.partition)
         except InputError as wrong:
             what = f"topic {name!r}: {wrong.field}: {wrong.problem}"
-            found.append(Change(what=what, verdict="refused", hint=wrong.hint))
+            found.append(PipelineChange(what=what, verdict="refused", hint=wrong.hint))
     return found
 
 
-def _names_on_disk(places: Places, topics: Mapping[str, str]) -> list[Change]:
+def _names_on_disk(layout: RunLayout, topics: Mapping[str, str]) -> list[PipelineChange]:
     return [
-        Change(
+        PipelineChange(
             what=f"topic {old!r} cannot become {new!r}: the run has rows of a topic {new!r}",
             verdict="refused",
-            hint=f"choose another name, or move {places.topic(new)} away",
+            hint=f"choose another name, or move {layout.topic(new)} away",
         )
         for old, new in topics.items()
-        if places.topic(new).exists()
+        if layout.topic(new).exists()
     ]

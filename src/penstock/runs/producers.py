@@ -4,7 +4,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.topic_declaration import Feed
 from penstock.pipelines.row_production import fitted
 from penstock.pipelines.pipeline import Pipeline
@@ -32,14 +32,14 @@ class _One:
     error: BaseException | None = None
 
 
-class Feeding:
+class ProducerThreads:
     """Fills the topics of a pipeline as a workload asks for it, from where they are.
 
     Each topic gets its share of the workload; arrivals are drawn from a seed of its own.
     """
 
-    def __init__(self, pipeline: Pipeline, places: Places, load: Workload, seed: int) -> None:
-        self._places, self._load = places, load
+    def __init__(self, pipeline: Pipeline, layout: RunLayout, load: Workload, seed: int) -> None:
+        self._layout, self._load = layout, load
         self._feeds = [
             _One(feed, load * feed.share, seed + i)
             for i, feed in enumerate(pipeline.feeds.values())
@@ -101,4 +101,4 @@ class Feeding:
             one.error = error
 
     def _topic(self, one: _One) -> Topic:
-        return Topic.open(self._places.topic(one.feed.topic))
+        return Topic.open(self._layout.topic(one.feed.topic))

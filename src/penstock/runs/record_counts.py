@@ -36,7 +36,7 @@ class LastTopic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class RecordCounts:
     """All records of a run."""
 
     #: Rows that ever came into the topics at the beginning.
@@ -76,7 +76,7 @@ class Counts:
         }
 
 
-def count_records(pipeline: Pipeline, topics: Path) -> Counts:
+def count_records(pipeline: Pipeline, topics: Path) -> RecordCounts:
     """Count the records of a run whose topics are in this directory."""
     firsts = {name: _open(topics / name) for name in first_topics(pipeline)}
     offered = sum(topic.end for topic in firsts.values() if topic)
@@ -104,7 +104,7 @@ def count_records(pipeline: Pipeline, topics: Path) -> Counts:
             )
         )
     aside = (_open(topics / name) for name in _errors(pipeline))
-    return Counts(
+    return RecordCounts(
         offered=offered,
         topics=tuple(found),
         complete=int(np.logical_and.reduce(seen).sum()) if seen and len(firsts) == 1 else None,

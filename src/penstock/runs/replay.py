@@ -17,7 +17,7 @@ from penstock.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReplayAnswer:
     """One recorded snapshot: what was decided then, and what another policy answers."""
 
     at: float
@@ -30,11 +30,11 @@ class Answer:
         return wanted(self.recorded) == wanted(self.other)
 
 
-def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[Answer]:
+def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[ReplayAnswer]:
     """Ask a fresh decider about every snapshot that was answered, in their order."""
     for tick in ticks:
         if tick.snapshot is not None and tick.decision is not None:
-            yield Answer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
+            yield ReplayAnswer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
         _remember(tick, decider)
 
 
@@ -69,7 +69,7 @@ def wanted(decision: Decision) -> dict[str, int]:
     return {name: target.wanted for name, target in decision.targets.items()}
 
 
-def summary(answers: Sequence[Answer]) -> dict[str, Any]:
+def summary(answers: Sequence[ReplayAnswer]) -> dict[str, Any]:
     """How often both answered alike, what each wanted on average, and how often a change."""
     pairs = [(wanted(answer.recorded), wanted(answer.other)) for answer in answers]
     names = dict.fromkeys(name for recorded, _ in pairs for name in recorded)

@@ -23,12 +23,12 @@ from penstock.errors import InputError
 from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
 
 VERSION = 1
-ASKED, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
+SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
 _NAME_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunDirectory:
     """A run that was read."""
 
     directory: Path
@@ -65,14 +65,14 @@ def begin_run(
     """Make the directory, write what was asked, and open the journal."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        taken = {file.name for file in directory.iterdir()} - {LOCK, f"{ASKED}.tmp"}
+        taken = {file.name for file in directory.iterdir()} - {LOCK, f"{SPEC_FILE}.tmp"}
     except (OSError, ValueError) as error:
         problem = f"cannot be a run directory: {explain_os_error(error)}"
         raise InputError("out", problem, where=str(directory)) from None
     if taken:
         hint = "choose another with --out DIR, or remove it first"
         raise InputError("out", "this directory is not empty", hint, str(directory))
-    _write(directory / ASKED, _asked(spec))
+    _write(directory / SPEC_FILE, spec_toml(spec))
     return JournalWriter(directory / JOURNAL, header, limits=limits)
 
 
@@ -89,13 +89,13 @@ def open_run(
     Whatever was killed when, this finds a state to go on with. Of the journal the header stays
     that of the beginning; `read_ticks` gives what there is of it.
     """
-    if not resume or not (directory / ASKED).is_file():
+    if not resume or not (directory / SPEC_FILE).is_file():
         return begin_run(directory, spec, header, limits)
-    held = _read_asked(directory / ASKED)["spec"]
-    difference = _first_difference(held, tomllib.loads(_asked(spec))["spec"])
+    held = _read_asked(directory / SPEC_FILE)["spec"]
+    difference = _first_difference(held, tomllib.loads(spec_toml(spec))["spec"])
     if difference is not None:
         field, before, now = difference
-        hint = f"ask for the same as its {ASKED}, or choose another directory with --out DIR"
+        hint = f"ask for the same as its {SPEC_FILE}, or choose another directory with --out DIR"
         problem = f"the run in this directory has {before}, now {now} is asked for"
         raise InputError(field, problem, hint, str(directory))
     journal = JournalWriter.resume(directory / JOURNAL, header, limits)
@@ -114,7 +114,7 @@ def _write(path: Path, text: str) -> None:
     written.replace(path)
 
 
-def _asked(spec: Mapping[str, Any]) -> str:
+def spec_toml(spec: Mapping[str, Any]) -> str:
     asked = {
         "version": VERSION,
         "penstock": __version__,
@@ -147,16 +147,16 @@ def _shown(value: Any) -> str:
     return "nothing" if value == {} else repr(value)
 
 
-def read_run(directory: Path) -> Run:
+def read_run(directory: Path) -> RunDirectory:
     """Read a run directory; `InputError` names what is missing or broken."""
-    if not is_file(directory / ASKED):
+    if not is_file(directory / SPEC_FILE):
         is_there = is_directory(directory)
         problem = "is not a run directory" if is_there else "there is no such directory"
-        hint = f"a run is a directory with {ASKED} and {JOURNAL}, as penstock simulate makes it"
+        hint = f"a run is a directory with {SPEC_FILE} and {JOURNAL}, as penstock simulate makes it"
         raise InputError("", problem, hint, str(directory))
-    asked = _read_asked(directory / ASKED)
+    asked = _read_asked(directory / SPEC_FILE)
     versions = {key: str(asked.get(key, "")) for key in ("penstock", "python")}
-    return Run(
+    return RunDirectory(
         directory=directory,
         spec=asked["spec"],
         versions=versions,

@@ -13,7 +13,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from penstock.runs.run_directory import ASKED, LOCK
+from penstock.runs.run_directory import SPEC_FILE, LOCK
 from penstock.engines.spark.run_layout import has_data
 from penstock.errors import InputError, LockedError, PenstockError
 from penstock.files.lock import Lock
@@ -24,7 +24,7 @@ PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
 
 
 @contextmanager
-def held(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
+def run_lock(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
     """Hold the lock of a run; wait for it if only the remainder of a killed run has it."""
     try:
         _make_private(directory)
@@ -70,14 +70,14 @@ def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
             time.sleep(0.1)
 
 
-def forget_run(directory: Path) -> bool:
+def remove_empty_run(directory: Path) -> bool:
     """Remove a run that has not begun; of a directory that is none, only the lock.
 
     False if it stays because it holds data: whatever went wrong, that is never removed.
     """
     if has_data(directory):
         return False
-    if (directory / ASKED).is_file():
+    if (directory / SPEC_FILE).is_file():
         shutil.rmtree(directory)
     else:
         (directory / LOCK).unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def forget_run(directory: Path) -> bool:
 
 
 @contextmanager
-def own_signals() -> Iterator[None]:
+def keep_signal_handlers() -> Iterator[None]:
     """Keep what Ctrl-C does: Spark puts something of its own there."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -106,14 +106,14 @@ def hush_logging() -> None:
         logging.getLogger().addHandler(logging.NullHandler())
 
 
-def hush_server(session: SparkSession) -> None:
+def silence_accumulator_server(session: SparkSession) -> None:
     """The same for a thread of Spark that prints by itself."""
     server = session.sparkContext._accumulatorServer
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 @contextmanager
-def spark_may_go(directory: Path) -> Iterator[None]:
+def spark_errors(directory: Path) -> Iterator[None]:
     """Say that Spark has ended under us, instead of what its sockets say."""
     try:
         yield

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.runs.run_directory import ASKED, LOCK, RESULT
-from penstock.engines.spark.run_layout import Places, read_json
+from penstock.runs.run_directory import SPEC_FILE, LOCK, RESULT
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
@@ -61,22 +61,22 @@ class RunStatus:
 def check_run_directory(run: Path) -> None:
     """`InputError` if a directory holds no run, or none that may be read."""
     try:
-        if (run / ASKED).is_file() and os.access(run / ASKED, os.R_OK):
+        if (run / SPEC_FILE).is_file() and os.access(run / SPEC_FILE, os.R_OK):
             return
     except OSError as error:
         raise InputError("RUN", f"cannot be read: {error.strerror}", where=str(run)) from None
     hint = "a run is a directory that penstock run has made"
-    raise InputError("RUN", f"there is no {ASKED}", hint, str(run))
+    raise InputError("RUN", f"there is no {SPEC_FILE}", hint, str(run))
 
 
 def read_status(run: Path, now: float | None = None) -> RunStatus:
     """Read how a run is; `InputError` if the directory holds none."""
     check_run_directory(run)
     now = time.time() if now is None else now
-    tail, holder, places = read_tail(run), find_holder(run / LOCK), Places(run)
+    tail, holder, layout = read_tail(run), find_holder(run / LOCK), RunLayout(run)
     declared, result = read_declared(run), _read_result(run)
     operators = tuple(
-        read_operator(places, name, operator, tail, now)
+        read_operator(layout, name, operator, tail, now)
         for name, operator in declared["operators"].items()
     )
     state = _state(holder, tail, result)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.runs.run_directory import LOCK
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import PenstockError
 from penstock.runs.operator_status import read_declared
@@ -62,13 +62,13 @@ def what_it_waits_for(run: Path, holder: Holder) -> str:
     """Say what a run that was asked to stop still does."""
     if not holder.is_alive:
         return "Spark's JVM ends"
-    busy = [name for name in read_declared(run)["operators"] if _is_busy(Places(run), name)]
+    busy = [name for name in read_declared(run)["operators"] if _is_busy(RunLayout(run), name)]
     return f"a batch of {', '.join(busy)} runs" if busy else "queries and Spark are being stopped"
 
 
-def _is_busy(places: Places, name: str) -> bool:
+def _is_busy(layout: RunLayout, name: str) -> bool:
     """Whether a batch was planned after the last one that was committed."""
-    plan, directory = places.plan(name), places.batches(name)
+    plan, directory = layout.plan(name), layout.batches(name)
     if not plan.is_file():
         return False
     record = BatchLog(directory).last() if directory.is_dir() else None

@@ -6,7 +6,7 @@ from typing import Any
 
 #: Beyond so many values every second one is left out, again and again. At one value a tick of
 #: 15 s that is after three and a half days.
-MOST_VALUES = 20_000
+MAX_VALUES = 20_000
 
 
 class Sample:
@@ -19,7 +19,7 @@ class Sample:
     ([0.0, 4.0, 8.0], 10, 4.5, 9)
     """
 
-    def __init__(self, most: int = MOST_VALUES) -> None:
+    def __init__(self, most: int = MAX_VALUES) -> None:
         self._most, self._step = most, 1
         self._values = array("d")
         self.count, self._total = 0, 0.0

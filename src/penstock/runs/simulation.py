@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from penstock.control.decider import Decider
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.control.registry import find_policy
 from penstock.runs.scores import Scores, rescales_possible
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
@@ -66,7 +66,7 @@ class RunSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedSimulation:
     """A run made ready: everything loaded and checked, nothing begun."""
 
     spec: RunSpec
@@ -75,7 +75,7 @@ class Prepared:
     profile: Profile
     decider: Decider
     guards: Mapping[str, Any]
-    schedule: Schedule
+    schedule: LoopSchedule
     objective_s: float | None
 
     def engine(self) -> Engine:
@@ -112,7 +112,7 @@ class Prepared:
         return {"spec": self.spec.to_json(), **scores.result(), "rescales_possible": possible}
 
 
-def prepare(spec: RunSpec) -> Prepared:
+def prepare_simulation(spec: RunSpec) -> PreparedSimulation:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
@@ -133,21 +133,21 @@ def prepare(spec: RunSpec) -> Prepared:
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
     _check_times(interval_s, spec.objective_s, profile)
     sleep_s = (parsed.cooldown_s or 0.0) if profile.loop.sleeps else 0.0
-    return Prepared(
+    return PreparedSimulation(
         spec=spec,
         load=load,
         pipeline=pipeline,
         profile=profile,
         decider=Decider(policy, policy.params.parse(params, f"parameter of {policy.name}"), parsed),
         guards={name: value for name, value in asdict(parsed).items() if value is not None},
-        schedule=Schedule(duration_s=load.duration_s, interval_s=interval_s, sleep_s=sleep_s),
+        schedule=LoopSchedule(duration_s=load.duration_s, interval_s=interval_s, sleep_s=sleep_s),
         objective_s=spec.objective_s or pipeline.objective_s,
     )
 
 
 def simulate(spec: RunSpec, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
     """Run a spec and return its figures; `on_tick` sees every tick on the way."""
-    return prepare(spec).run(on_tick)
+    return prepare_simulation(spec).run(on_tick)
 
 
 def _check_times(interval_s: float, objective_s: float | None, profile: Profile) -> None:

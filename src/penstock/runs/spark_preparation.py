@@ -9,7 +9,7 @@ from penstock.control.decider import Decider
 from penstock.runs.journal_header import SPARK, make_header
 from penstock.runs.journal_parts import Limits
 from penstock.control.limits import ask_within
-from penstock.control.loop import Schedule
+from penstock.control.loop import LoopSchedule
 from penstock.control.registry import find_policy
 from penstock.core.executors import Rules
 from penstock.core.frozen_dict import FrozenDict
@@ -22,7 +22,7 @@ from penstock.engines.spark.cluster.masters import Master, parse_executors, pars
 from penstock.errors import InputError, nearest
 from penstock.runs.build_args import build_pipeline
 from penstock.runs.spark_spec import SparkSpec
-from penstock.runs.time_scaling import check_speed_up, sped_up
+from penstock.runs.time_scaling import check_speed_up, speed_up_params
 from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.registry import make_workload, natural_minutes
 from penstock.workloads.expression import parse
@@ -31,8 +31,8 @@ from penstock.workloads.workload import Workload
 #: What producers follow if nobody says.
 WORKLOAD = "pulsar"
 #: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
-INTERVAL_S, LEAST_INTERVAL_S = 15.0, 1.0
-WINDOW_S, LEAST_WINDOW_S = 60.0, 5.0
+INTERVAL_S, MIN_INTERVAL_S = 15.0, 1.0
+WINDOW_S, MIN_WINDOW_S = 60.0, 5.0
 #: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
 #: once, less when the last change has shown what it does.
 COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
@@ -41,7 +41,7 @@ COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
 MEAN_SHARE = 0.5
 #: Time for which fewer executors must have been enough before some are returned; sped up, too,
 #: but one takes a few seconds to begin.
-RETURN_S, LEAST_RETURN_S = 15.0, 5.0
+RETURN_S, MIN_RETURN_S = 15.0, 5.0
 #: How long failures that are not the user's are retried if nobody says, where rows are made for
 #: the run; elsewhere for ever.
 RETRY_S = 300.0
@@ -50,7 +50,7 @@ RUN_MINUTES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedSparkRun:
     """A run made ready: everything loaded and checked, nothing begun."""
 
     spec: SparkSpec
@@ -98,14 +98,14 @@ class Prepared:
         header = make_header(
             self.spec.to_json(),
             self.decider(),
-            Schedule(duration_s=self.duration_s, interval_s=self.interval_s),
+            LoopSchedule(duration_s=self.duration_s, interval_s=self.interval_s),
             engine_kind=SPARK,
             objective_s=self.objective_s,
         )
         return header | {"duration_s": length_s}
 
 
-def prepare(spec: SparkSpec) -> Prepared:
+def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     faster = check_speed_up(spec.speed_up)
     pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
@@ -122,18 +122,18 @@ def prepare(spec: SparkSpec) -> Prepared:
         raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
     given = {**_default_params(policy.name, pipeline, load, objective_s), **spec.params}
     interval_s = _interval_s(spec)
-    prepared = Prepared(
+    prepared = PreparedSparkRun(
         spec=spec,
         pipeline=pipeline,
         numbers=numbers,
         topology=topology,
         load=load,
         policy=policy,
-        params=sped_up(policy.params.parse(given, f"parameter of {policy.name}"), faster),
-        guards=sped_up(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
+        params=speed_up_params(policy.params.parse(given, f"parameter of {policy.name}"), faster),
+        guards=speed_up_params(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
-        window_s=max(WINDOW_S / faster, LEAST_WINDOW_S, interval_s),
+        window_s=max(WINDOW_S / faster, MIN_WINDOW_S, interval_s),
         duration_s=_duration_s(spec, load),
         objective_s=objective_s,
         master=master,
@@ -187,7 +187,7 @@ def _retry_for_s(spec: SparkSpec, load: Workload | None) -> float:
 
 def _interval_s(spec: SparkSpec) -> float:
     if spec.interval_s is None:
-        return max(INTERVAL_S / spec.speed_up, LEAST_INTERVAL_S, spec.batch_s)
+        return max(INTERVAL_S / spec.speed_up, MIN_INTERVAL_S, spec.batch_s)
     interval_s = spec.interval_s / spec.speed_up
     if interval_s < spec.batch_s:
         problem = f"is {interval_s:g} s when sped up, which is shorter than a batch"
@@ -212,7 +212,7 @@ def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Ru
     bounds = parse_executors(spec.executors, master)
     if master is None or bounds is None:
         return None
-    delay_s = max(RETURN_S / spec.speed_up, LEAST_RETURN_S)
+    delay_s = max(RETURN_S / spec.speed_up, MIN_RETURN_S)
     rules = Rules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
     operators = pipeline.operators.values()
     if rules.room < (least := sum(op.options.min_replicas for op in operators)):
@@ -266,7 +266,7 @@ def _default_params(
     return {}
 
 
-def _ask_once(prepared: Prepared) -> None:
+def _ask_once(prepared: PreparedSparkRun) -> None:
     """Ask the policy about a pipeline that shows nothing yet: some mistakes show only then."""
     declared = prepared.pipeline.operators
     operators = {

@@ -16,51 +16,51 @@ from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.runs.replay import recall
-from penstock.runs.run_directory import ASKED, JOURNAL, finish_run, open_run
+from penstock.runs.run_directory import SPEC_FILE, JOURNAL, finish_run, open_run
 from penstock.runs.scores import rescales_possible
 from penstock.runs.tick_json import add_spent, rename_operators
 from penstock.core.snapshot import Snapshot
-from penstock.engines.spark.cluster.executor_client import Cluster
-from penstock.engines.spark.operator_config import Pace, gap_for
+from penstock.engines.spark.cluster.executor_client import ExecutorClient
+from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.java import check_java
 from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
 from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
-from penstock.engines.spark.cluster.worker_pool import warm
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.errors import InputError
 from penstock.runs.background_call import BackgroundCall
 from penstock.runs.record_counts import count_records, readers_of
 from penstock.runs.pipeline_changes import check_description, earlier_names
-from penstock.runs.producers import Feeding
+from penstock.runs.producers import ProducerThreads
 from penstock.runs.run_lock import (
-    forget_run,
-    held,
+    remove_empty_run,
+    run_lock,
     hush_logging,
-    hush_server,
-    own_signals,
-    spark_may_go,
+    silence_accumulator_server,
+    keep_signal_handlers,
+    spark_errors,
 )
 from penstock.runs.operator_totals import read_accounts
-from penstock.runs.spark_scores import Outcome, offered_rate, records
+from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.output_size import bound_output
-from penstock.runs.spark_preparation import Prepared
-from penstock.runs.observer import Ending, Sight, Stop, Watch, Watched
+from penstock.runs.spark_preparation import PreparedSparkRun
+from penstock.runs.observer import StopCondition, RunProgress, StopRequest, RunObserver, ObservedEngine
 from penstock.files.lock import Lock
 
 #: Replicas that are kept ready at most.
-MOST_WARM = 32
+MAX_WARM = 32
 
 
 def run_on_spark(
-    prepared: Prepared,
+    prepared: PreparedSparkRun,
     directory: Path,
-    watch: Watch,
-    stop: Stop,
+    watch: RunObserver,
+    stop: StopRequest,
     allow_removal: Collection[str] = (),
 ) -> dict[str, Any]:
     """Run it to its end, or go on with what the directory holds; return its figures.
@@ -69,8 +69,8 @@ def run_on_spark(
     removed from the pipeline of a run must be named in `allow_removal`.
     """
     check_java()
-    with held(directory, watch.say) as lock:
-        is_new = not (directory / ASKED).is_file()
+    with run_lock(directory, watch.say) as lock:
+        is_new = not (directory / SPEC_FILE).is_file()
         if not is_new:  # before anything of the run is touched
             for note in check_description(prepared.pipeline, directory, allow_removal):
                 watch.say(note)
@@ -80,11 +80,11 @@ def run_on_spark(
             with open_run(directory, spec, header, limits=limits) as journal:
                 if is_new:
                     check_description(prepared.pipeline, directory)
-                with spark_may_go(directory):
+                with spark_errors(directory):
                     result = _Run(prepared, directory, watch, stop, journal).carry_out(lock)
         except InputError:
             # some mistakes show when Spark looks at them; leave no half a run
-            if is_new and not forget_run(directory):
+            if is_new and not remove_empty_run(directory):
                 watch.say(f"{directory} holds data and is kept")
             raise
         finish_run(directory, result)
@@ -95,12 +95,12 @@ class _Run:
     """The parts of one run, and how they hang together."""
 
     def __init__(
-        self, prepared: Prepared, directory: Path, watch: Watch, stop: Stop, journal: JournalWriter
+        self, prepared: PreparedSparkRun, directory: Path, watch: RunObserver, stop: StopRequest, journal: JournalWriter
     ) -> None:
         self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
-        self._places = Places(directory.resolve())
+        self._layout = RunLayout(directory.resolve())
         self._readers = readers_of(prepared.pipeline)
-        self._outcome = Outcome(prepared.objective_s, self._readers)
+        self._outcome = SparkScores(prepared.objective_s, self._readers)
         self._decider = prepared.decider()
         #: What the last tick before a resumption told.
         self._before: Tick | None = None
@@ -140,10 +140,10 @@ class _Run:
         say("starting Spark")
         session = self._session(lock, ending_with)
         spark_s = time.monotonic() - began
-        replicas, number = min(self._room, MOST_WARM), len(self._prepared.pipeline.operators)
+        replicas, number = min(self._room, MAX_WARM), len(self._prepared.pipeline.operators)
         of = "operator" if number == 1 else "operators"
         say(f"starting {number} {of} and a pool of {replicas} replicas")
-        pool = BackgroundCall(lambda: warm(session, replicas, self._places.run / "warm"))
+        pool = BackgroundCall(lambda: start_workers(session, replicas, self._layout.run / "warm"))
         pool.start()
         engine = self._engine(session)
         engine.start(pool.result)
@@ -155,10 +155,10 @@ class _Run:
 
     def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
         """Start Spark; meanwhile find out what workers shall import."""
-        pipeline, log = self._prepared.pipeline, self._places.log
+        pipeline, log = self._prepared.pipeline, self._layout.log
         hush_logging()
         modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
-        with own_signals():
+        with keep_signal_handlers():
             session = start_session(
                 pipeline.name,
                 self._room,
@@ -169,7 +169,7 @@ class _Run:
                 modules.start,
             )
         ending_with.callback(end_session, session)
-        hush_server(session)
+        silence_accumulator_server(session)
         write_list(preload_list(log), modules.result())
         return session
 
@@ -187,10 +187,10 @@ class _Run:
         return SparkEngine(
             session,
             prepared.pipeline,
-            self._places,
-            pace=Pace(
+            self._layout,
+            pace=BatchTiming(
                 batch_s=prepared.spec.batch_s,
-                gap_s=gap_for(prepared.spec.batch_s),
+                gap_s=min_interval_for(prepared.spec.batch_s),
                 window_s=prepared.window_s,
             ),
             initial=self._initial,
@@ -203,7 +203,7 @@ class _Run:
 
     def _executors(self, session: SparkSession) -> Executors | None:
         rules = self._prepared.executors
-        return Executors(Cluster(session), rules, self._first_executors()) if rules else None
+        return Executors(ExecutorClient(session), rules, self._first_executors()) if rules else None
 
     def _first_executors(self) -> int:
         """Executors that the replicas at the start need."""
@@ -224,22 +224,22 @@ class _Run:
             if name in operators
         }
 
-    def _feeding(self) -> Feeding | None:
+    def _feeding(self) -> ProducerThreads | None:
         prepared = self._prepared
         if prepared.load is None:
             return None
-        return Feeding(prepared.pipeline, self._places, prepared.load, prepared.spec.seed)
+        return ProducerThreads(prepared.pipeline, self._layout, prepared.load, prepared.spec.seed)
 
-    def _loop(self, engine: SparkEngine, feeding: Feeding | None) -> Ending:
+    def _loop(self, engine: SparkEngine, feeding: ProducerThreads | None) -> StopCondition:
         prepared, start_s = self._prepared, self._journal.start_s
         clock = run_clock(start_s)
-        ending = Ending(engine, feeding, self._stop)
+        ending = StopCondition(engine, feeding, self._stop)
         level = engine.executors
 
         def look(snapshot: Snapshot | None) -> None:
             second = feeding.second if feeding is not None else clock()
             self._watch.look(
-                Sight(
+                RunProgress(
                     second=second,
                     duration_s=prepared.duration_s,
                     snapshot=snapshot,
@@ -254,9 +254,9 @@ class _Run:
         length_s = prepared.duration_s if feeding is None else float("inf")
         self._stop.is_gentle = True
         for tick in run_loop(
-            Watched(engine, ending, look),
+            ObservedEngine(engine, ending, look),
             self._decider,
-            Schedule(duration_s=length_s, interval_s=prepared.interval_s, start_s=start_s),
+            LoopSchedule(duration_s=length_s, interval_s=prepared.interval_s, start_s=start_s),
             clock=clock,
             patience=Patience(),
             dry_run=prepared.spec.dry_run,
@@ -270,9 +270,9 @@ class _Run:
         self._journal.write(tick)
         self._outcome.add(tick)
         self._watch.tick(tick)
-        bound_output(self._places.log.with_suffix(".out"))
+        bound_output(self._layout.log.with_suffix(".out"))
 
-    def _result(self, engine: SparkEngine, ending: Ending) -> dict[str, Any]:
+    def _result(self, engine: SparkEngine, ending: StopCondition) -> dict[str, Any]:
         prepared = self._prepared
         pipeline, load = prepared.pipeline, prepared.load
         shares = sum(feed.share for feed in pipeline.feeds.values())
@@ -289,9 +289,9 @@ class _Run:
             **figures,
             "rescales_possible": rescales_possible(length_s, prepared.interval_s, guards),
             "records": records(
-                count_records(pipeline, self._places.run / "topics"),
+                count_records(pipeline, self._layout.run / "topics"),
                 figures.get("dropped_records", 0),
-                read_accounts(pipeline, self._places),
+                read_accounts(pipeline, self._layout),
                 is_drained=ending.is_drained,
                 reducing=[
                     name
@@ -302,7 +302,7 @@ class _Run:
             "failed": dict(engine.failed),
         }
 
-    def _how(self, engine: SparkEngine, ending: Ending) -> str:
+    def _how(self, engine: SparkEngine, ending: StopCondition) -> str:
         if engine.failed:
             return "failed"
         if self._stop.is_asked:

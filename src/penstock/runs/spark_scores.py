@@ -16,11 +16,11 @@ from penstock.core.numbers import ceil
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.port import Event
-from penstock.runs.record_counts import Counts
+from penstock.runs.record_counts import RecordCounts
 from penstock.runs.operator_totals import OperatorAccount
 
 
-class Outcome:
+class SparkScores:
     """Adds up ticks, one after the other."""
 
     def __init__(
@@ -191,7 +191,7 @@ def offered_rate(snapshot: Snapshot, readers: Sequence[Sequence[str]]) -> float:
 
 
 def records(
-    counts: Counts,
+    counts: RecordCounts,
     dropped: int,
     accounts: Mapping[str, OperatorAccount],
     *,

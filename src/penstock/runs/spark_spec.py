@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from penstock.runs.run_directory import ASKED
+from penstock.runs.run_directory import SPEC_FILE
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
@@ -66,12 +66,12 @@ class SparkSpec:
 
 def read_spec(directory: Path) -> SparkSpec:
     """Return what was asked of the run in a directory."""
-    path = directory / ASKED
+    path = directory / SPEC_FILE
     try:
         asked = tomllib.loads(path.read_text(encoding="utf-8"))["spec"]
     except OSError:
         hint = "a run is a directory that penstock run has made"
-        raise InputError("--resume", f"there is no {ASKED}", hint, str(directory)) from None
+        raise InputError("--resume", f"there is no {SPEC_FILE}", hint, str(directory)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
         raise InputError("", f"cannot be read: {error}", where=str(path)) from None
     try:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.core.params import Params, Spec
+from penstock.core.params import Params, ParamSpec
 from penstock.errors import InputError
 
 P = TypeVar("P", bound=Params)
@@ -19,11 +19,11 @@ P = TypeVar("P", bound=Params)
 KEPT = frozenset({"service_time_s", "r_max", "hold_while_draining"})
 
 
-def sped_up(params: P, factor: float) -> P:
+def speed_up_params(params: P, factor: float) -> P:
     """Return parameters of a policy, or guards, with their times divided by a factor.
 
     >>> from penstock.core.guards import Guards
-    >>> guards = sped_up(Guards(cooldown_s=300.0, budget=80), 20)
+    >>> guards = speed_up_params(Guards(cooldown_s=300.0, budget=80), 20)
     >>> guards.cooldown_s, guards.budget
     (15.0, 80)
     """
@@ -38,7 +38,7 @@ def check_speed_up(factor: float) -> float:
     return factor
 
 
-def _is_time(name: str, spec: Spec) -> bool:
+def _is_time(name: str, spec: ParamSpec) -> bool:
     return spec.unit == "s" and name not in KEPT
 
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from penstock.errors import DamagedError, InputError
 from penstock.state.chunk import Chunk
 from penstock.state.keys import winners
-from penstock.state.layout import Layout
+from penstock.state.layout import StateLayout
 from penstock.state.mapped_files import open_file, open_run, same_columns
-from penstock.state.sorted_layer import Level
-from penstock.state.state_files import Run
+from penstock.state.sorted_layer import SortedLayer
+from penstock.state.state_files import StateFile
 from penstock.state.version import Version
 from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.hashing import hash_keys, slice_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
+class StateDamage:
     """Something in a file that is not as it was written."""
 
     #: Its place in the directory of the state.
@@ -33,12 +33,12 @@ class Damage:
 
 def check(
     directory: Path,
-    layout: Layout,
+    layout: StateLayout,
     version: Version,
     by: Sequence[str] | None = None,
     *,
     in_any: bool = False,
-) -> list[Damage]:
+) -> list[StateDamage]:
     """Return everything that is damaged.
 
     `by` are the columns of the key that decide the slice, all if it is left out; without any,
@@ -72,15 +72,15 @@ class _Owners:
 
 
 def _file(
-    directory: Path, layout: Layout, owners: _Owners | None, runs: Sequence[Run]
-) -> Iterator[Damage]:
+    directory: Path, layout: StateLayout, owners: _Owners | None, runs: Sequence[StateFile]
+) -> Iterator[StateDamage]:
     name = f"{SEGMENTS}/{runs[0].file}"
     try:
         reader = open_file(directory, runs[0].segment, checked=True)
         same_columns(layout, reader.schema)
     except (DamagedError, InputError) as error:
         problem = error.what if isinstance(error, DamagedError) else error.problem
-        yield Damage(file=name, problem=problem, slices=tuple(run.slice for run in runs))
+        yield StateDamage(file=name, problem=problem, slices=tuple(run.slice for run in runs))
         return
     for run in runs:
         try:
@@ -88,10 +88,12 @@ def _file(
         except DamagedError as error:
             problem = error.what
         if problem:
-            yield Damage(file=name, problem=problem, slices=(run.slice,))
+            yield StateDamage(file=name, problem=problem, slices=(run.slice,))
 
 
-def _problem(level: Level, layout: Layout, owners: _Owners | None, run: Run) -> str:
+def _problem(
+    level: SortedLayer, layout: StateLayout, owners: _Owners | None, run: StateFile
+) -> str:
     """What is wrong with a level; nothing if all is well."""
     if any(before.hashes[-1] >= after.hashes[0] for before, after in pairwise(level.chunks)):
         return f"slice {run.slice}: the record batches are not sorted by hash"

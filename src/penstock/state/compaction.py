@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from penstock.state.chunk import Chunk
-from penstock.state.layout import Layout
+from penstock.state.layout import StateLayout
 from penstock.state.mapped_files import Levels
 from penstock.state.merge import Age, live, merge
-from penstock.state.sorted_layer import Level
-from penstock.state.state_files import Run, RunWriter, extras_of
+from penstock.state.sorted_layer import SortedLayer
+from penstock.state.state_files import StateFile, StateFileWriter, extras_of
 from penstock.state.version import Merged, Version
 
 EVERY = 4
 
 
-def to_merge(version: Version, batch: int, slices: Iterable[int]) -> list[tuple[Run, ...]]:
+def to_merge(version: Version, batch: int, slices: Iterable[int]) -> list[tuple[StateFile, ...]]:
     """Choose the runs to merge in this batch, among these slices.
 
     They are runs of the version that the batch began with. What the batch itself writes is not
@@ -51,10 +51,10 @@ def how_many(sizes: Sequence[int]) -> int:
 
 def merge_runs(
     directory: Path,
-    layout: Layout,
+    layout: StateLayout,
     levels: Levels,
     version: Version,
-    chosen: Sequence[tuple[Run, ...]],
+    chosen: Sequence[tuple[StateFile, ...]],
     *,
     watermark: int | None,
     ttl_us: int | None = None,
@@ -65,7 +65,9 @@ def merge_runs(
     """
     age = Age(ttl_us=ttl_us, watermark=watermark, told=watermark)
     opened = [levels.open(runs) for runs in chosen]
-    writer = RunWriter(directory, layout, extras_of(level for some in opened for level in some))
+    writer = StateFileWriter(
+        directory, layout, extras_of(level for some in opened for level in some)
+    )
     try:
         for runs, some in zip(chosen, opened, strict=True):
             slice = runs[0].slice
@@ -78,7 +80,7 @@ def merge_runs(
     return [Merged(runs=runs, into=written.get(runs[0].slice)) for runs in chosen]
 
 
-def _merged(levels: Sequence[Level], keys: int, age: Age | None) -> Iterator[Chunk]:
+def _merged(levels: Sequence[SortedLayer], keys: int, age: Age | None) -> Iterator[Chunk]:
     """The rows of the merged level. Only where nothing lies below can a row just be left out."""
     for chunk in merge(levels, keys):
         left = chunk if age is None else live(chunk, age)

@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from penstock.state.chunk import Chunk, Times, join, none, same, take
 from penstock.state.keys import Columns, take_all, winners
-from penstock.state.layout import FOUND, NEVER, TIMER, Layout, Rows, layout, microseconds
+from penstock.state.layout import FOUND, NEVER, TIMER, Rows, StateLayout, make_layout, microseconds
 from penstock.state.merge import Age, live, merge, newest
-from penstock.state.sorted_layer import Level
+from penstock.state.sorted_layer import SortedLayer
 from penstock.state.timers import due_rows, not_hidden
 from penstock.topics.hashing import hash_keys
 
@@ -32,8 +32,8 @@ class State:
 
     def __init__(
         self,
-        columns: Layout,
-        levels: Sequence[Level],
+        columns: StateLayout,
+        levels: Sequence[SortedLayer],
         *,
         slice: int,
         watermark: int | None,
@@ -47,7 +47,7 @@ class State:
         #: Rows that came too late, as they were handed to `late`.
         self.late_rows: list[pa.RecordBatch] = []
         self._layout, self._keys = columns, len(columns.key)
-        self._mine: list[Level] = []
+        self._mine: list[SortedLayer] = []
         self._below = tuple(levels)
         self._age = Age(ttl_us=ttl_us, watermark=watermark, told=before)
         known = [time for time in (now, watermark) if time is not None]
@@ -61,7 +61,7 @@ class State:
         cls,
         key: pa.Schema,
         values: pa.Schema,
-        levels: Sequence[Level] = (),
+        levels: Sequence[SortedLayer] = (),
         *,
         slice: int = 0,
         watermark: int | None = None,
@@ -76,7 +76,7 @@ class State:
         put when neither was known does not age until it is put again.
         """
         return cls(
-            layout(key, values),
+            make_layout(key, values),
             levels,
             slice=slice,
             watermark=watermark,
@@ -154,7 +154,7 @@ class State:
         if rows.num_rows:
             self.late_rows.append(rows)
 
-    def changes(self) -> Level | None:
+    def changes(self) -> SortedLayer | None:
         """Return what was put and deleted as one level, or None if that is nothing."""
         for chunk in self._due_below():
             self._push(chunk)
@@ -164,7 +164,7 @@ class State:
         merged = newest([level.chunks[0] for level in self._mine], self._keys)
         if not self._below:  # there is nothing that a row which is gone could hide
             merged = live(merged, Age())
-        return Level([merged], at=self.watermark) if len(merged) else None
+        return SortedLayer([merged], at=self.watermark) if len(merged) else None
 
     def _found(self, parts: Sequence[pa.RecordBatch], places: pa.Array, found: pa.Array) -> Any:
         """Values from these places; where a place is null, nulls."""
@@ -197,7 +197,7 @@ class State:
             return
         while self._mine and len(self._mine[0]) <= 2 * len(chunk):
             chunk = newest([chunk, self._mine.pop(0).chunks[0]], self._keys)
-        self._mine.insert(0, Level([chunk]))
+        self._mine.insert(0, SortedLayer([chunk]))
 
     def _due_below(self) -> list[Chunk]:
         """Rows that are due, of levels that were there before."""

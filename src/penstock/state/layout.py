@@ -27,7 +27,7 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table | Mapping[str, Any] | pa.Array | pa.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class StateLayout:
     """Key columns first, then value columns."""
 
     key: pa.Schema
@@ -48,10 +48,10 @@ class Layout:
 
 
 @lru_cache(maxsize=64)
-def layout(key: pa.Schema, values: pa.Schema) -> Layout:
+def make_layout(key: pa.Schema, values: pa.Schema) -> StateLayout:
     """Check the columns of a state.
 
-    >>> layout(pa.schema({"_hash": pa.string()}), pa.schema({"n": pa.int64()}))
+    >>> make_layout(pa.schema({"_hash": pa.string()}), pa.schema({"n": pa.int64()}))
     Traceback (most recent call last):
     penstock.errors.InputError: state._hash: is a column that the state keeps for itself
     hint: give it another name
@@ -71,7 +71,7 @@ def layout(key: pa.Schema, values: pa.Schema) -> Layout:
             raise InputError(f"state.{field.name}", problem, "use its parts as several columns")
     plain = [field.remove_metadata() for field in (*key, *values)]
     stored = [*plain[: len(key)], *(field.with_nullable(True) for field in plain[len(key) :])]
-    return Layout(
+    return StateLayout(
         key=pa.schema(plain[: len(key)]),
         values=pa.schema(stored[len(key) :]),
         rows=pa.schema(plain),

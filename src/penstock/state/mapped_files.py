@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from penstock.errors import DamagedStateError, InputError
 from penstock.state.chunk import Chunk, same
-from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, Layout
-from penstock.state.sorted_layer import Level
-from penstock.state.state_files import Run
+from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, StateLayout
+from penstock.state.sorted_layer import SortedLayer
+from penstock.state.state_files import StateFile
 from penstock.topics.ddl import kind_text
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 
@@ -29,12 +29,12 @@ class Levels:
     has written is never taken for something else.
     """
 
-    def __init__(self, directory: Path, layout: Layout) -> None:
+    def __init__(self, directory: Path, layout: StateLayout) -> None:
         self._directory, self._layout = directory, layout
         self._files: dict[str, Any] = {}
-        self._levels: dict[tuple[str, int], Level] = {}
+        self._levels: dict[tuple[str, int], SortedLayer] = {}
 
-    def open(self, runs: Iterable[Run]) -> list[Level]:
+    def open(self, runs: Iterable[StateFile]) -> list[SortedLayer]:
         """Return the levels of these runs, in their order."""
         return [self._level(run) for run in runs]
 
@@ -44,7 +44,7 @@ class Levels:
         self._files = {name: file for name, file in self._files.items() if name in kept}
         self._levels = {place: lv for place, lv in self._levels.items() if place[0] in kept}
 
-    def _level(self, run: Run) -> Level:
+    def _level(self, run: StateFile) -> SortedLayer:
         place = (run.file, run.first)
         if place not in self._levels:
             self._levels[place] = open_run(self._file(run.segment), run, self._directory)
@@ -77,7 +77,7 @@ def open_file(directory: Path, segment: Segment, *, checked: bool) -> Any:
         raise _damaged(directory, segment, f"is no Arrow file: {error}") from None
 
 
-def open_run(reader: Any, run: Run, directory: Path) -> Level:
+def open_run(reader: Any, run: StateFile, directory: Path) -> SortedLayer:
     """Return the level of a run in a file that is open."""
     end = run.first + run.batches
     if end > reader.num_record_batches:
@@ -87,14 +87,14 @@ def open_run(reader: Any, run: Run, directory: Path) -> Level:
         batches = [reader.get_batch(number) for number in range(run.first, end)]
     except (pa.ArrowInvalid, OSError) as error:
         raise _damaged(directory, run.segment, f"is no Arrow file: {error}") from None
-    level = Level([_chunk(batch) for batch in batches], run.at)
+    level = SortedLayer([_chunk(batch) for batch in batches], run.at)
     if len(level) != run.rows:
         problem = f"has {len(level)} rows of slice {run.slice}, expected {run.rows}"
         raise _damaged(directory, run.segment, problem)
     return level
 
 
-def same_columns(layout: Layout, stored: pa.Schema) -> None:
+def same_columns(layout: StateLayout, stored: pa.Schema) -> None:
     """Raise `InputError` if the state was written with other columns than are declared now."""
     found = [field for field in stored if field.name not in (HASH, GONE, TIMER, ORDER, SEEN)]
     for have, want in zip(found, layout.stored, strict=False):

@@ -8,7 +8,7 @@ import numpy as np
 from penstock.state.chunk import Chunk, Flags, Times, join, same
 from penstock.state.keys import winners
 from penstock.state.layout import NEVER
-from penstock.state.sorted_layer import Level
+from penstock.state.sorted_layer import SortedLayer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def newest(chunks: Sequence[Chunk], keys: int) -> Chunk:
     return joined.take(winners(joined.hashes, joined.rows.columns[:keys], last=False))
 
 
-def merge(levels: Sequence[Level], keys: int) -> Iterator[Chunk]:
+def merge(levels: Sequence[SortedLayer], keys: int) -> Iterator[Chunk]:
     """Yield the newest row of every key, by hash.
 
     No more than one chunk of each level is in memory at a time: all levels go on to where the

@@ -14,7 +14,7 @@ from penstock.state.keys import Columns, Places, take_all
 from penstock.topics.hashing import Hashes
 
 
-class Level:
+class SortedLayer:
     """Rows of one slice by hash. A row has a place: its number in the level."""
 
     def __init__(self, chunks: Sequence[Chunk], at: int | None = None) -> None:

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from penstock.files.atomic import sync_directory
 from penstock.state.chunk import Chunk, is_same, join
-from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, Layout
-from penstock.state.sorted_layer import Level
+from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, StateLayout
+from penstock.state.sorted_layer import SortedLayer
 from penstock.topics.embedded.segment import SEGMENTS, Segment, SegmentWriter
 
 #: A record batch is at most about this large, so that a level can be merged piece by piece.
@@ -28,7 +28,7 @@ _KINDS = {GONE: pa.bool_(), TIMER: pa.int64(), ORDER: pa.uint32(), SEEN: pa.int6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class StateFile:
     """The level of one slice in a file."""
 
     segment: Segment
@@ -39,7 +39,7 @@ class Run:
     rows: int
     #: Bytes in memory, which are about those on disk.
     bytes: int
-    #: See `Level.at`.
+    #: See `SortedLayer.at`.
     at: int | None = None
 
     @property
@@ -60,15 +60,15 @@ class Run:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Run":
+    def from_json(cls, data: Mapping[str, Any]) -> "StateFile":
         """Read what `to_json` wrote."""
         return cls(**{**data, "segment": Segment.from_json(data["segment"])})
 
 
-class RunWriter:
+class StateFileWriter:
     """Writes the levels of slices into one file of a state's directory."""
 
-    def __init__(self, directory: Path, layout: Layout, extras: Iterable[str]) -> None:
+    def __init__(self, directory: Path, layout: StateLayout, extras: Iterable[str]) -> None:
         self._folder = directory / SEGMENTS
         self._folder.mkdir(parents=True, exist_ok=True)
         self._extras = [name for name in _KINDS if name in set(extras)]
@@ -95,13 +95,13 @@ class RunWriter:
             run = {"slice": slice, "first": first, "batches": self._batches - first, "at": at}
             self._runs.append(run | {"rows": rows, "bytes": size})
 
-    def close(self) -> tuple[Run, ...]:
+    def close(self) -> tuple[StateFile, ...]:
         """Bring everything to disk; one run for each slice that has rows."""
         segment = self._writer.close()
         if segment is None:
             return ()
         sync_directory(self._folder)
-        return tuple(Run(segment=segment, **run) for run in self._runs)
+        return tuple(StateFile(segment=segment, **run) for run in self._runs)
 
     def abort(self) -> None:
         """Remove what was written."""
@@ -116,9 +116,11 @@ class RunWriter:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def write_levels(directory: Path, layout: Layout, levels: Mapping[int, Level]) -> tuple[Run, ...]:
+def write_levels(
+    directory: Path, layout: StateLayout, levels: Mapping[int, SortedLayer]
+) -> tuple[StateFile, ...]:
     """Write what a batch changed in each slice."""
-    writer = RunWriter(directory, layout, extras_of(levels.values()))
+    writer = StateFileWriter(directory, layout, extras_of(levels.values()))
     try:
         for slice, level in levels.items():
             writer.write(slice, level.chunks, level.at)
@@ -128,7 +130,7 @@ def write_levels(directory: Path, layout: Layout, levels: Mapping[int, Level]) -
         raise
 
 
-def extras_of(levels: Iterable[Level]) -> set[str]:
+def extras_of(levels: Iterable[SortedLayer]) -> set[str]:
     """Return the bookkeeping columns that these levels need."""
     found = set()
     for level in levels:

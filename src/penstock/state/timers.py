@@ -13,10 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from penstock.state.chunk import Chunk
-from penstock.state.sorted_layer import Level
+from penstock.state.sorted_layer import SortedLayer
 
 
-def due_rows(levels: Sequence[Level], low: int | None, high: int | None, keys: int) -> list[Chunk]:
+def due_rows(
+    levels: Sequence[SortedLayer], low: int | None, high: int | None, keys: int
+) -> list[Chunk]:
     """Return the rows of these levels with low < timer <= high, if no newer level has their keys.
 
     Without low there are no earlier timers; without high there is no event time yet.
@@ -30,7 +32,7 @@ def due_rows(levels: Sequence[Level], low: int | None, high: int | None, keys: i
     return found
 
 
-def not_hidden(chunks: Sequence[Chunk], newer: Sequence[Level], keys: int) -> list[Chunk]:
+def not_hidden(chunks: Sequence[Chunk], newer: Sequence[SortedLayer], keys: int) -> list[Chunk]:
     """Return the rows whose keys are in none of the newer levels."""
     left = []
     for chunk in chunks:

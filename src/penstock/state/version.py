@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.topics.embedded.segment import Segment
 
 FORMAT = 1
@@ -17,11 +17,11 @@ class Version:
 
     #: How many slices there are; that never changes.
     slices: int
-    runs: Mapping[int, tuple[Run, ...]] = field(default_factory=FrozenDict)
+    runs: Mapping[int, tuple[StateFile, ...]] = field(default_factory=FrozenDict)
     #: The watermark of the batch that made this version; None before there is any event time.
     watermark: int | None = None
 
-    def of(self, slice: int) -> tuple[Run, ...]:
+    def of(self, slice: int) -> tuple[StateFile, ...]:
         """The runs of a slice."""
         return self.runs.get(slice, ())
 
@@ -52,7 +52,7 @@ class Version:
         segments = [Segment.from_json(segment) for segment in data["segments"]]
         runs = {
             int(slice): tuple(
-                Run(
+                StateFile(
                     segment=segments[place],
                     slice=int(slice),
                     first=first,
@@ -72,13 +72,13 @@ class Version:
 class Merged:
     """Neighbouring runs of a slice that became one, or none if nothing of them is left."""
 
-    runs: tuple[Run, ...]
-    into: Run | None
+    runs: tuple[StateFile, ...]
+    into: StateFile | None
 
 
 def after(
     version: Version,
-    new: Iterable[Run] = (),
+    new: Iterable[StateFile] = (),
     merged: Iterable[Merged] = (),
     watermark: int | None = None,
 ) -> Version:
@@ -98,7 +98,7 @@ def files(version: Version) -> frozenset[str]:
     return frozenset(run.file for runs in version.runs.values() for run in runs)
 
 
-def _replaced(runs: tuple[Run, ...], change: Merged) -> tuple[Run, ...]:
+def _replaced(runs: tuple[StateFile, ...], change: Merged) -> tuple[StateFile, ...]:
     size = len(change.runs)
     for start in range(len(runs) - size + 1):
         if runs[start : start + size] == change.runs:

@@ -41,7 +41,7 @@ def parse_fields(text: str) -> list[pa.Field]:
     >>> parse_fields("id long not null, tags array<string>")
     [pyarrow.Field<id: int64 not null>, pyarrow.Field<tags: list<element: string>>]
     """
-    parser = _Parser(text)
+    parser = _DdlParser(text)
     fields = parser.fields(end="")
     if not fields:
         parser.refuse("has no columns")
@@ -79,7 +79,7 @@ def field_text(field: pa.Field, between: str = "") -> str:
     return f"{name}{between} {kind_text(field)}"
 
 
-class _Parser:
+class _DdlParser:
     """Goes through the text once, one token ahead."""
 
     def __init__(self, text: str) -> None:

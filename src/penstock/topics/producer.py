@@ -18,7 +18,7 @@ from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
 #: Rows of one commit, at most.
-MOST_ROWS = 1 << 16
+MAX_ROWS = 1 << 16
 
 
 class Producer:
@@ -74,7 +74,7 @@ class Producer:
         while schedule.has_more(end_s) and not (stop and stop.is_set()):
             now = self._clock()
             due_s = min(now - begin_at, end_s)
-            while len(times_s := schedule.take(due_s, MOST_ROWS)):
+            while len(times_s := schedule.take(due_s, MAX_ROWS)):
                 self._write(first, begin_at + times_s)
                 first += len(times_s)
                 if watch:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from penstock.engines.simulator.batches.model import Batches, Costs
-from penstock.engines.spark.operator_config import gap_for
+from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
 from penstock.twin import fit_operators as operators
 from penstock.twin import fit_overheads as overheads
-from penstock.twin.calibration_runs import Evidence, Part, topology_of
-from penstock.twin.fit_outputs import Outputs, outputs
+from penstock.twin.calibration_runs import Evidence, OperatorBatches, topology_of
+from penstock.twin.fit_outputs import OutputFit, outputs
 from penstock.twin.least_squares import Fit, fit_mean
 
 #: What is used where nothing could be fitted.
@@ -107,7 +107,7 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
         ("batch_s", "batch length", batch_s, "as asked"),
-        ("gap_s", "batch gap", gap_for(batch_s), runtime),
+        ("gap_s", "batch gap", min_interval_for(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
     fits = overheads.fitted(runs)
@@ -146,7 +146,9 @@ def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
 # --- operators
 
 
-def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[Estimate]:
+def _operator(
+    runs: Sequence[Evidence], part: OperatorBatches, rules: Batches
+) -> Iterator[Estimate]:
     place = ("pipelines", runs[0].pipeline, "operators", part.name)
     costs = (*place, "costs")
     said = _from(runs, part.name)
@@ -187,7 +189,7 @@ def _operator(runs: Sequence[Evidence], part: Part, rules: Batches) -> Iterator[
         yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
 
 
-def _outputs(shown: Outputs, costs: tuple[str, ...], said: str) -> Iterator[Estimate]:
+def _outputs(shown: OutputFit, costs: tuple[str, ...], said: str) -> Iterator[Estimate]:
     if shown.delay.value:
         label = "event time until the output"
         yield _named((*costs, "out_delay_s"), label, shown.delay, said, 0.0)
@@ -203,7 +205,7 @@ def _outputs(shown: Outputs, costs: tuple[str, ...], said: str) -> Iterator[Esti
         yield _named((*costs, "new_keys"), label, shown.new_keys, said, 0.0)
 
 
-def _structure(part: Part) -> Mapping[str, Any]:
+def _structure(part: OperatorBatches) -> Mapping[str, Any]:
     told: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
     if part.upstream:
         told["upstream"] = list(part.upstream)
@@ -218,7 +220,7 @@ def _structure(part: Part) -> Mapping[str, Any]:
     return told | ({"native": True} if part.kind == "native" else {})
 
 
-def _declared_costs(part: Part) -> Mapping[str, Any]:
+def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:
     told = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
     return {name: value for name, value in told.items() if value}
 

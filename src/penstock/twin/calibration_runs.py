@@ -12,8 +12,8 @@ from penstock.core.topology import Topology
 from penstock.engines.port import Batch
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, engine_kind
-from penstock.runs.run_directory import Run, read_run
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.run_directory import RunDirectory, read_run
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 #: Batches of the first seconds are those of a JVM that still compiles.
 BEGINNING_S = 5.0
@@ -23,7 +23,7 @@ DESCRIPTION = "pipeline.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class OperatorBatches:
     """One operator as it was declared."""
 
     name: str
@@ -48,7 +48,7 @@ class Evidence:
     numbers: Mapping[str, Any]
     batch_s: float
     objective_s: float | None
-    parts: Mapping[str, Part]
+    parts: Mapping[str, OperatorBatches]
     #: By operator, oldest first: all, and those with rows that are not of the beginning.
     all_batches: Mapping[str, Sequence[Batch]]
     batches: Mapping[str, Sequence[Batch]]
@@ -111,7 +111,7 @@ def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int
     )
 
 
-def declared(directory: Path) -> dict[str, Part]:
+def declared(directory: Path) -> dict[str, OperatorBatches]:
     """Read what the run wrote down of its pipeline."""
     try:
         told = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
@@ -123,7 +123,7 @@ def declared(directory: Path) -> dict[str, Part]:
         ) from None
     writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
     return {
-        name: Part(
+        name: OperatorBatches(
             name=name,
             upstream=tuple(writers[topic] for topic in op["reads"] if topic in writers),
             kind=op["kind"],
@@ -141,11 +141,11 @@ def declared(directory: Path) -> dict[str, Part]:
     }
 
 
-def _simulated(run: Run) -> dict[str, Part]:
+def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
     """Prepare a simulated run again for its pipeline."""
-    pipeline = prepare(RunSpec.from_json(run.spec)).pipeline
+    pipeline = prepare_simulation(RunSpec.from_json(run.spec)).pipeline
     return {
-        op.name: Part(
+        op.name: OperatorBatches(
             name=op.name,
             upstream=op.upstream,
             kind="native" if op.native else "sliced" if op.costs and op.costs.slices else "batch",
@@ -162,6 +162,6 @@ def _simulated(run: Run) -> dict[str, Part]:
     }
 
 
-def topology_of(parts: Mapping[str, Part]) -> Topology:
+def topology_of(parts: Mapping[str, OperatorBatches]) -> Topology:
     """Return how operators hang together."""
     return Topology.of({name: part.upstream for name, part in parts.items()})

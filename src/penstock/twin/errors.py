@@ -10,7 +10,7 @@ Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
+class ErrorBound:
     """A figure, and how far the twin may be off: a share of the real one, or a number."""
 
     name: str
@@ -26,17 +26,19 @@ class Bound:
 
 
 BOUNDS = (
-    Bound(name="mean replicas", of=lambda f: f["replicas"]["avg"], most=0.15, is_share=True),
-    Bound(name="mean latency, s", of=lambda f: f["latency_s"]["avg"], most=0.25, is_share=True),
-    Bound(name="rescales", of=lambda f: f["rescales"], most=2.0, is_share=False),
+    ErrorBound(name="mean replicas", of=lambda f: f["replicas"]["avg"], most=0.15, is_share=True),
+    ErrorBound(
+        name="mean latency, s", of=lambda f: f["latency_s"]["avg"], most=0.25, is_share=True
+    ),
+    ErrorBound(name="rescales", of=lambda f: f["rescales"], most=2.0, is_share=False),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class TwinErrors:
     """One figure of a run and of those twins that have it; some tell no record, so no latency."""
 
-    bound: Bound
+    bound: ErrorBound
     real: float | None
     twins: tuple[float, ...]
 
@@ -60,10 +62,10 @@ class Compared:
         return abs(self.error) <= self.bound.most + 1e-9
 
 
-def compared(real: Figures, twins: Sequence[Figures]) -> tuple[Compared, ...]:
+def compared(real: Figures, twins: Sequence[Figures]) -> tuple[TwinErrors, ...]:
     """Compare a run with its twins."""
     return tuple(
-        Compared(
+        TwinErrors(
             bound=bound,
             real=bound.of(real),
             twins=tuple(value for twin in twins if (value := bound.of(twin)) is not None),
@@ -73,14 +75,14 @@ def compared(real: Figures, twins: Sequence[Figures]) -> tuple[Compared, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TwinCell:
     """A run with what was asked of it, and how far its twins are off."""
 
     name: str
     query: str
     workload: str
     policy: str
-    figures: tuple[Compared, ...]
+    figures: tuple[TwinErrors, ...]
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
     speed_up: float = 1.0
     rate_scale: float = 1.0

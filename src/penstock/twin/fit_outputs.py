@@ -14,7 +14,7 @@ from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.session_output import last_of_keys
-from penstock.twin.calibration_runs import Evidence, Part
+from penstock.twin.calibration_runs import Evidence, OperatorBatches
 from penstock.twin.least_squares import Fit, FloatArray, fit_middle, fit_ratio
 
 #: A row that shows later than this behind its batch has waited for event time to pass.
@@ -22,12 +22,12 @@ _LATER_S = 3.0
 #: Little waits if it is taken within so many seconds.
 _LITTLE_S = 2.0
 #: Keys that a row may add: bounds of the search, and how often it halves them.
-_LEAST_KEYS, _MOST_KEYS, _HALVINGS = 1e-6, 1.0, 50
+_MIN_KEYS, _MAX_KEYS, _HALVINGS = 1e-6, 1.0, 50
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outputs:
+class OutputFit:
     """When rows show, and which."""
 
     delay: Fit
@@ -38,16 +38,16 @@ class Outputs:
     new_keys: Fit = _NOTHING
 
 
-def outputs(runs: Sequence[Evidence], part: Part) -> Outputs:
+def outputs(runs: Sequence[Evidence], part: OperatorBatches) -> OutputFit:
     """Fit what comes out."""
     delay = _out_delay(runs, part)
     first = _first_rows(runs, part, delay.value)
     share = _selectivity(runs, part, delay.value, first)
-    by_share = Outputs(delay=delay, first_rows=first, share=share)
+    by_share = OutputFit(delay=delay, first_rows=first, share=share)
     if not delay.value:
         return by_share
     keys = _new_keys(runs, part, delay.value)
-    by_keys = Outputs(delay=delay, new_keys=keys)
+    by_keys = OutputFit(delay=delay, new_keys=keys)
     if keys.is_fitted and _off(runs, part, by_keys) < _off(runs, part, by_share):
         return by_keys
     return by_share
@@ -56,7 +56,7 @@ def outputs(runs: Sequence[Evidence], part: Part) -> Outputs:
 # --- when
 
 
-def _out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
+def _out_delay(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
     """Fit how much event time passes until rows show in the output of an operator with state.
 
     Rows that wait because there is too much to do are late, too. So only times count at which
@@ -75,7 +75,7 @@ def _out_delay(runs: Sequence[Evidence], part: Part) -> Fit:
     return found if found.value > _LATER_S else Fit(0.0, 0.0, 0.0, found.count)
 
 
-def _later_s(tick: Tick, part: Part) -> float | None:
+def _later_s(tick: Tick, part: OperatorBatches) -> float | None:
     """Seconds that rows were older behind an operator than before it, if little waited."""
     if tick.snapshot is None or part.name not in tick.snapshot.operators:
         return None
@@ -97,7 +97,7 @@ def _seen(op: OperatorSnapshot | None, name: str) -> float | None:
 # --- a share of the rows
 
 
-def _first_rows(runs: Sequence[Evidence], part: Part, delay_s: float) -> int:
+def _first_rows(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -> int:
     """Return how many rows leave nothing behind while the state fills: the fewest of any run."""
     if part.kind not in ("sliced", "native"):
         return 0
@@ -110,7 +110,9 @@ def _first_rows(runs: Sequence[Evidence], part: Part, delay_s: float) -> int:
     return min(found, default=0)
 
 
-def _selectivity(runs: Sequence[Evidence], part: Part, delay_s: float, barren: int) -> Fit:
+def _selectivity(
+    runs: Sequence[Evidence], part: OperatorBatches, delay_s: float, barren: int
+) -> Fit:
     """Fit the rows that come out for each that goes in, once some come out."""
     tops, bottoms = [], []
     for run in runs:
@@ -128,7 +130,7 @@ def _selectivity(runs: Sequence[Evidence], part: Part, delay_s: float, barren: i
 # --- the last rows of keys
 
 
-def _new_keys(runs: Sequence[Evidence], part: Part, delay_s: float) -> Fit:
+def _new_keys(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -> Fit:
     """Find the keys that a row adds by how many rows come out; these vary as counts do."""
     found = [run.all_batches[part.name] for run in runs if part.name in run.all_batches]
     count = sum(b.rows_out for some in found for b in some)
@@ -136,7 +138,7 @@ def _new_keys(runs: Sequence[Evidence], part: Part, delay_s: float) -> Fit:
         return _NOTHING
 
     def keys_for(rows: float) -> float:
-        low, high = _LEAST_KEYS, _MOST_KEYS
+        low, high = _MIN_KEYS, _MAX_KEYS
         for _ in range(_HALVINGS):
             middle = (low * high) ** 0.5
             expected = sum(float(_lasts(some, delay_s, middle).sum()) for some in found)
@@ -145,7 +147,7 @@ def _new_keys(runs: Sequence[Evidence], part: Part, delay_s: float) -> Fit:
 
     off = 1.96 * count**0.5
     low, value, high = (keys_for(max(0.0, rows)) for rows in (count - off, count, count + off))
-    return Fit(value, low, high, sum(map(len, found)), is_fitted=value < 0.99 * _MOST_KEYS)
+    return Fit(value, low, high, sum(map(len, found)), is_fitted=value < 0.99 * _MAX_KEYS)
 
 
 def _lasts(some: Sequence[Batch], delay_s: float, new_keys: float) -> FloatArray:
@@ -155,7 +157,7 @@ def _lasts(some: Sequence[Batch], delay_s: float, new_keys: float) -> FloatArray
     return np.where(due <= due[-1] - delay_s, expected, 0.0)
 
 
-def _off(runs: Sequence[Evidence], part: Part, told: Outputs) -> float:
+def _off(runs: Sequence[Evidence], part: OperatorBatches, told: OutputFit) -> float:
     """How far what has come out is from what should have, on average over the run's batches."""
     errors: list[float] = []
     for run in runs:

@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.model import Batches
-from penstock.engines.spark.operator_config import gap_for
+from penstock.engines.spark.operator_config import min_interval_for
 from penstock.twin.calibration_runs import WARM_S, Evidence
 from penstock.twin.least_squares import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
@@ -132,4 +132,4 @@ def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch, float]
     """Yield a batch, the next one, and the least time between their plans."""
     for run in runs:
         for some in run.batches.values():
-            yield from ((one, two, gap_for(run.batch_s)) for one, two in pairwise(some))
+            yield from ((one, two, min_interval_for(run.batch_s)) for one, two in pairwise(some))

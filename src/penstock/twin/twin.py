@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from penstock.control.execution import Patience
-from penstock.control.loop import Schedule, Tick, run_loop
+from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.simulator.batches.engine import BatchEngine
-from penstock.engines.simulator.builder import Feed, build_batches
+from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
-from penstock.engines.spark.operator_config import gap_for
+from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, decider_of, engine_kind
-from penstock.runs.observer import Ending, Stop, Watched
-from penstock.runs.run_directory import Run, read_run
+from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
+from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
-from penstock.runs.spark_preparation import Prepared, prepare
+from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spark_spec import SparkSpec
-from penstock.twin.calibration_runs import Part, declared
+from penstock.twin.calibration_runs import OperatorBatches, declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class Real:
     """A run on Spark, read and prepared anew."""
 
     directory: Path
-    run: Run
+    run: RunDirectory
     spec: SparkSpec
-    prepared: Prepared
+    prepared: PreparedSparkRun
     #: Its operators as they were declared then.
-    parts: Mapping[str, Part]
+    parts: Mapping[str, OperatorBatches]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
@@ -63,7 +63,7 @@ def read_real(directory: Path) -> Real:
     if run.journal.begins_s:
         raise InputError("RUN", "the first part of its journal was removed", where=where)
     spec = SparkSpec.from_json(run.spec)
-    prepared = prepare(spec)
+    prepared = prepare_spark_run(spec)
     if prepared.load is None:
         raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
     parts = declared(directory)
@@ -73,11 +73,11 @@ def read_real(directory: Path) -> Real:
 def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
     """Run the twin to its end."""
     engine = twin_engine(real, profile, seed)
-    ending = Ending(engine, engine, Stop(), clock=lambda: engine.at)
+    ending = StopCondition(engine, engine, StopRequest(), clock=lambda: engine.at)
     return run_loop(
-        Watched(engine, ending, lambda _: None, clock=lambda: engine.at),
+        ObservedEngine(engine, ending, lambda _: None, clock=lambda: engine.at),
         decider_of(real.header),
-        Schedule(duration_s=float("inf"), interval_s=real.header["interval_s"]),
+        LoopSchedule(duration_s=float("inf"), interval_s=real.header["interval_s"]),
         clock=lambda: engine.at,
         patience=Patience(),
         dry_run=real.spec.dry_run,
@@ -90,7 +90,7 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
     prepared, spec = real.prepared, real.spec
     assert prepared.load is not None
     feeds = {
-        feed.topic: Feed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
+        feed.topic: SourceFeed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
         for i, feed in enumerate(prepared.pipeline.feeds.values())
     }
     fitting = replace(profile, monitor=profile.monitor.but(window_s=prepared.window_s))
@@ -113,7 +113,7 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
         raise InputError("--profile", problem, "calibrate runs with the same numbers")
     initial = real.prepared.initial
     operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
-    pace = {"batch_s": real.spec.batch_s, "gap_s": gap_for(real.spec.batch_s)}
+    pace = {"batch_s": real.spec.batch_s, "gap_s": min_interval_for(real.spec.batch_s)}
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **pace}))
 
 
@@ -121,7 +121,9 @@ def _told(numbers: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "no numbers of its own"
 
 
-def _operator(op: SimulatedOperator, part: Part, initial: Mapping[str, int]) -> SimulatedOperator:
+def _operator(
+    op: SimulatedOperator, part: OperatorBatches, initial: Mapping[str, int]
+) -> SimulatedOperator:
     return replace(
         op,
         replicas=initial.get(op.name, part.replicas),

@@ -82,7 +82,7 @@ def parse(text: str) -> Tree:
     if len(text) > MAX_LENGTH:
         problem = f"must have at most {MAX_LENGTH:,} characters, got {len(text):,}"
         raise InputError("workload", problem, "a file is better for this: trace(file=load.csv)")
-    parser = _Parser(text)
+    parser = _ExpressionParser(text)
     tree = parser.sequence()
     if parser.word:
         parser.refuse("the end, +, *, for or then")
@@ -121,7 +121,7 @@ def _joined(kind: type[Sum] | type[Then], parts: list[Tree]) -> Tree:
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
-class _Parser:
+class _ExpressionParser:
     """One token ahead of what has been read."""
 
     def __init__(self, text: str) -> None:

@@ -12,7 +12,7 @@ from tests.fakes import ONE_MORE, FakeEngine
 from penstock.cli.main import main
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
-from penstock.control.loop import Schedule, run_loop
+from penstock.control.loop import LoopSchedule, run_loop
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Event
 from penstock.errors import RescaleError
@@ -100,7 +100,7 @@ def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
 
 def test_refusals_and_starts_are_told(tmp_path: Path, capsys: Capture) -> None:
     engine = FakeEngine(not_ready={15.0}, refuses={30.0})
-    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=60.0, interval_s=15.0)
     with begin_run(tmp_path, {"policy": "./gone.py"}, {"policy": "one-more"}) as journal:
         for tick in run_loop(engine, Decider(ONE_MORE), schedule):
             journal.write(tick)
@@ -162,7 +162,7 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         Event(at=12.0, kind="rescaled", operator="sum", numbers=DEALT),
         Event(at=15.5, kind="held", operator="read"),
     ]
-    schedule, decider = Schedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
+    schedule, decider = LoopSchedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
     patience = Patience(deadline_s=30.0)
     loop = run_loop(engine, decider, schedule, clock=engine.clock, patience=patience)
     with begin_run(tmp_path, {}, {"policy": "made"}) as journal:
@@ -193,7 +193,7 @@ def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:
         return wants(work=3 if now.at < 40 else 5)(now)
 
     engine = SlowEngine(refuses=lambda at: RescaleError("no") if at < 40 else None)
-    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=60.0, interval_s=15.0)
     loop = run_loop(engine, Decider(policy_of(answer)), schedule, patience=Patience())
     with begin_run(tmp_path, {}, {"policy": "made"}) as journal:
         for tick in loop:
@@ -208,7 +208,7 @@ def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_a_dry_run_says_at_every_change_that_it_is_one(tmp_path: Path, capsys: Capture) -> None:
-    schedule = Schedule(duration_s=60.0, interval_s=15.0)
+    schedule = LoopSchedule(duration_s=60.0, interval_s=15.0)
     with begin_run(tmp_path, {}, {"policy": "one-more"}) as journal:
         for tick in run_loop(FakeEngine(), Decider(ONE_MORE), schedule, dry_run=True):
             journal.write(tick)
@@ -282,7 +282,7 @@ def test_operators_that_came_later_are_told_of(tmp_path: Path, capsys: Capture) 
     path = tmp_path / "run"
     with begin_run(path, {}, {"policy": "made"}) as journal:
         for tick in run_loop(
-            FakeEngine(), Decider(ONE_MORE), Schedule(duration_s=45, interval_s=15)
+            FakeEngine(), Decider(ONE_MORE), LoopSchedule(duration_s=45, interval_s=15)
         ):
             journal.write(tick)
     lines = (path / "journal.jsonl").read_text().splitlines()

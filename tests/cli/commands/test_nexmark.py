@@ -12,8 +12,8 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.nexmark import export as generating
-from penstock.nexmark.event_order import KINDS, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import KINDS, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import events, rows
 from penstock.nexmark.times import FixedRate, Following
 from penstock.workloads.registry import make_workload
@@ -32,16 +32,16 @@ def generate(out: Path, *options: str, count: int = 2000) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_file_of_one_kind_holds_its_rows(kind: Kind, tmp_path: Path) -> None:
+def test_a_file_of_one_kind_holds_its_rows(kind: EventKind, tmp_path: Path) -> None:
     out = tmp_path / "rows.parquet"
     assert generate(out, "--kind", kind.name) == 0
-    assert pq.read_table(out) == rows(kind, 0, 2000 * kind.share // 50, Setting())
+    assert pq.read_table(out) == rows(kind, 0, 2000 * kind.share // 50, StreamSettings())
 
 
 def test_a_file_of_all_kinds_holds_one_row_an_event(tmp_path: Path) -> None:
     out = tmp_path / "events.parquet"
     assert generate(out) == 0
-    assert pq.read_table(out) == events(0, 2000, Setting())
+    assert pq.read_table(out) == events(0, 2000, StreamSettings())
     query = f"""select event_type, count(*), count(person.id), count(auction.id),
         count(bid.price) from '{out}' group by 1 order by 1"""
     with duckdb.connect(config={"threads": 1}) as database:
@@ -52,20 +52,20 @@ def test_a_file_of_all_kinds_holds_one_row_an_event(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "setting"),
     [
-        (["--hot", "off"], Setting(hot=False)),
-        (["--hot", "on", "--rate", "200"], Setting(clock=FixedRate(200))),
+        (["--hot", "off"], StreamSettings(hot=False)),
+        (["--hot", "on", "--rate", "200"], StreamSettings(clock=FixedRate(200))),
         (
             ["--workload", "cosine * 0.01"],
-            Setting(clock=Following(make_workload("cosine") * 0.01)),
+            StreamSettings(clock=Following(make_workload("cosine") * 0.01)),
         ),
     ],
 )
-def test_other_settings(options: list[str], setting: Setting, tmp_path: Path) -> None:
+def test_other_settings(options: list[str], setting: StreamSettings, tmp_path: Path) -> None:
     out = tmp_path / "bids.parquet"
     assert generate(out, "--kind", "bids", *options) == 0
     made = pq.read_table(out)
     assert made == rows(KINDS["bids"], 0, 1840, setting)
-    assert made != rows(KINDS["bids"], 0, 1840, Setting())
+    assert made != rows(KINDS["bids"], 0, 1840, StreamSettings())
 
 
 def test_the_same_options_give_the_same_file(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_interrupted_file_is_not_there_and_the_one_before_stays(
     out.write_text("before")
     made = generating.events
 
-    def interrupted(first: int, end: int, setting: Setting) -> object:
+    def interrupted(first: int, end: int, setting: StreamSettings) -> object:
         if first > 777:
             raise KeyboardInterrupt
         return made(first, end, setting)

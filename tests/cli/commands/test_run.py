@@ -21,13 +21,13 @@ from penstock.runs.run_directory import begin_run, finish_run, read_run
 from penstock.runs.spark_preparation import (
     COOLDOWNS,
     INTERVAL_S,
-    LEAST_INTERVAL_S,
-    LEAST_RETURN_S,
-    LEAST_WINDOW_S,
     MEAN_SHARE,
+    MIN_INTERVAL_S,
+    MIN_RETURN_S,
+    MIN_WINDOW_S,
     RETURN_S,
     WINDOW_S,
-    prepare,
+    prepare_spark_run,
 )
 from penstock.runs.spark_spec import SparkSpec
 
@@ -280,7 +280,7 @@ def test_a_run_that_ended_before_its_first_decision(tmp_path: Path) -> None:
 def test_what_has_finished_is_shown_without_running_again(
     tiny: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    prepared = prepare(SparkSpec(pipeline=tiny))
+    prepared = prepare_spark_run(SparkSpec(pipeline=tiny))
     begin_run(tmp_path / "run", prepared.spec.to_json(), prepared.header()).__exit__(*[None] * 3)
     finish_run(tmp_path / "run", {**RESULT, "spec": prepared.spec.to_json()})
     assert main(["run", "--resume", str(tmp_path / "run")]) == 0
@@ -294,10 +294,10 @@ def test_the_help_tells_the_defaults_as_they_are() -> None:
     up_s, down_s = COOLDOWNS["cooldown_up_s"], COOLDOWNS["cooldown_down_s"]
     assert f"a decision every {INTERVAL_S:g} s and measures of the last {WINDOW_S:g} s" in text
     assert f"nothing more for {up_s:g} s and nothing less for {down_s:g} s" in text
-    assert f"the interval ({LEAST_INTERVAL_S:g} s remains" in text
-    assert f"windows ({LEAST_WINDOW_S:g} s)" in text
+    assert f"the interval ({MIN_INTERVAL_S:g} s remains" in text
+    assert f"windows ({MIN_WINDOW_S:g} s)" in text
     assert (MEAN_SHARE, text.count("half of it")) == (0.5, 2)
-    assert f"enough for {RETURN_S:g} s ({LEAST_RETURN_S:g} s at least when sped up)" in text
+    assert f"enough for {RETURN_S:g} s ({MIN_RETURN_S:g} s at least when sped up)" in text
 
 
 # --- real runs

@@ -16,9 +16,9 @@ import pytest
 from penstock.cli.main import main
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Holder, Lock, find_holder
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
@@ -94,22 +94,22 @@ def run(tmp_path: Path) -> Path:
     run, pipeline = tmp_path / "run", build_pipeline()
     with begin_run(run, {"pipeline": "shop"}, HEADER):
         pass
-    places = Places(run)
+    layout = RunLayout(run)
     (run / "pipeline.json").write_text(json.dumps(describe(pipeline)))
-    make_topics(pipeline, places)
-    with TopicWriter(Topic.open(places.topic("raw")), "files") as writer:
+    make_topics(pipeline, layout)
+    with TopicWriter(Topic.open(layout.topic("raw")), "files") as writer:
         writer.append(pa.table({"id": range(30)}))
     errors = {"topic": ["raw"] * 2, "offset": [1, 2], "error": ["no"] * 2, "row": ["{}"] * 2}
-    with TopicWriter(Topic.open(places.topic("parse-errors")), "parse") as writer:
+    with TopicWriter(Topic.open(layout.topic("parse-errors")), "parse") as writer:
         writer.append(pa.table(errors))
-    put_record(places, "parse", "raw", 10)
-    put_record(places, "count", "clean", 0, late=3, state=Version(slices=64, watermark=5_000_000))
-    give(places, "parse", Order(replicas=3))
+    put_record(layout, "parse", "raw", 10)
+    put_record(layout, "count", "clean", 0, late=3, state=Version(slices=64, watermark=5_000_000))
+    write_command(layout, "parse", Command(replicas=3))
     return run
 
 
 def put_record(
-    places: Places, name: str, topic: str, rows: int, late: int = 0, **more: Any
+    layout: RunLayout, name: str, topic: str, rows: int, late: int = 0, **more: Any
 ) -> None:
     now = time.time()
     task = TaskRecord(
@@ -119,7 +119,7 @@ def put_record(
         batch=0, start={topic: 0}, end={topic: rows}, planned_at=now, committed_at=now,
         tasks=(task,), **more,
     )  # fmt: skip
-    BatchLog(places.batches(name)).put(record)
+    BatchLog(layout.batches(name)).put(record)
 
 
 def append(run: Path, *lines: dict[str, Any]) -> None:

@@ -6,48 +6,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.recording import batch, task
 
-from penstock.engines.microbatch.admission import FIRST_ROWS, GROWTH, Speed, Waiting
+from penstock.engines.microbatch.admission import FIRST_ROWS, GROWTH, Throughput, Waiting
 from penstock.engines.microbatch.batch_record import TaskRecord
 
 
 def test_a_first_batch_is_small() -> None:
-    assert Speed().limit(3, 1.0) == 3 * FIRST_ROWS
+    assert Throughput().limit(3, 1.0) == 3 * FIRST_ROWS
 
 
 def test_a_batch_takes_what_replicas_carry_in_the_time_it_shall_last() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=100, busy_s=1.0)] * 2))
+    speed = Throughput().after(batch(0, tasks=[task(rows=100, busy_s=1.0)] * 2))
     assert speed.limit(2, 0.5) == 100
     assert speed.limit(6, 0.5) == 300
 
 
 def test_rows_that_take_long_make_a_batch_rather_longer_than_shorter() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=1, busy_s=0.7)]))
+    speed = Throughput().after(batch(0, tasks=[task(rows=1, busy_s=0.7)]))
     assert speed.limit(3, 1.0) == 6
 
 
 def test_replicas_without_rows_tell_nothing_where_rows_are_few() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=1, busy_s=0.1), task(rows=0, busy_s=0.0)]))
+    speed = Throughput().after(batch(0, tasks=[task(rows=1, busy_s=0.1), task(rows=0, busy_s=0.0)]))
     assert speed.limit(2, 1.0) == 20
 
 
 def test_the_slowest_task_decides_how_long_a_batch_is() -> None:
     uneven = [task(rows=50, busy_s=0.5), task(rows=50, busy_s=2.0)]
-    assert Speed().after(batch(0, tasks=uneven)).limit(2, 1.0) == 50
+    assert Throughput().after(batch(0, tasks=uneven)).limit(2, 1.0) == 50
 
 
 def test_a_few_quick_rows_do_not_promise_millions() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=8, busy_s=1e-6)]))
+    speed = Throughput().after(batch(0, tasks=[task(rows=8, busy_s=1e-6)]))
     assert speed.limit(1, 1.0) == 8 * GROWTH
 
 
 def test_an_empty_batch_teaches_nothing() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=100, busy_s=1.0)]))
+    speed = Throughput().after(batch(0, tasks=[task(rows=100, busy_s=1.0)]))
     assert speed.after(batch(1, tasks=[task(rows=0, busy_s=0.0)])) == speed
 
 
 def test_each_replica_has_a_speed_of_its_own() -> None:
     pair = [task(rows=100, busy_s=1.0), task(rows=20, busy_s=1.0)]
-    assert Speed().after(batch(0, tasks=pair)).replicas == (100.0, 20.0)
+    assert Throughput().after(batch(0, tasks=pair)).replicas == (100.0, 20.0)
 
 
 OPS = st.lists(
@@ -116,7 +116,7 @@ def test_calls_for_slices_do_not_make_batches_ever_smaller(
     call_s: float, row_s: float, batch_s: float
 ) -> None:
     # 32 calls a replica may take longer than a batch shall: it must come to rows all the same
-    speed, rows = Speed(), 0
+    speed, rows = Throughput(), 0
     for number in range(60):
         rows = speed.limit(2, batch_s) // 2
         speed = speed.after(batch(number, tasks=[sliced(rows, call_s, row_s)] * 2))
@@ -126,5 +126,5 @@ def test_calls_for_slices_do_not_make_batches_ever_smaller(
 
 
 def test_a_batch_for_an_operator_without_slices_is_as_before() -> None:
-    speed = Speed().after(batch(0, tasks=[task(rows=100, busy_s=1.0)] * 2))
+    speed = Throughput().after(batch(0, tasks=[task(rows=100, busy_s=1.0)] * 2))
     assert (speed.slices, speed.calls.rows_of_one) == (0, 0.0)

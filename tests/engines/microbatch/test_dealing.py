@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engines.microbatch.dealing import Stretch, cuts, deal, shares, take, without
+from penstock.engines.microbatch.dealing import OffsetRange, cuts, deal, shares, take, without
 
 LINES = st.lists(
     st.builds(
-        lambda topic, start, rows: Stretch(topic, start, start + rows),
+        lambda topic, start, rows: OffsetRange(topic, start, start + rows),
         st.sampled_from("abc"),
         st.integers(0, 1000),
         st.integers(0, 50),
@@ -18,13 +18,13 @@ LINES = st.lists(
 PARTS = st.lists(st.floats(0.01, 100), min_size=1, max_size=9)
 
 
-def rows_of(stretches: list[Stretch] | tuple[Stretch, ...]) -> list[tuple[str, int]]:
+def rows_of(stretches: list[OffsetRange] | tuple[OffsetRange, ...]) -> list[tuple[str, int]]:
     return [(s.topic, row) for s in stretches for row in range(s.start, s.end)]
 
 
 @given(LINES, PARTS)
 def test_every_row_goes_to_one_task_and_order_is_kept(
-    line: list[Stretch], parts: list[float]
+    line: list[OffsetRange], parts: list[float]
 ) -> None:
     edges = cuts(parts, sum(stretch.rows for stretch in line))
     dealt = deal(line, edges)
@@ -78,7 +78,7 @@ def test_what_is_left_is_what_is_not_skipped(rows: int, gaps: list[tuple[int, in
         if low >= reached:
             skipped.append((low, low + length))
             reached = low + length
-    left = without(Stretch("a", 3, 3 + rows), skipped)
+    left = without(OffsetRange("a", 3, 3 + rows), skipped)
     dead = {row for low, high in skipped for row in range(low, high)}
     assert [row for _, row in rows_of(left)] == [r for r in range(3, 3 + rows) if r not in dead]
 

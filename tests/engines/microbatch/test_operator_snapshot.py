@@ -10,7 +10,7 @@ from tests.tools.recording import batch, task
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_snapshot import (
-    Sighting,
+    OperatorWindow,
     age_when_taken,
     arrival_scv,
     latency,
@@ -35,7 +35,7 @@ def seen(records: list[BatchRecord], now: float, **changes: object) -> OperatorS
         "records": records,
         "queues": ((now, 0.0),),
     }
-    return operator_snapshot(Sighting(**{**given, **changes}))  # type: ignore[arg-type]
+    return operator_snapshot(OperatorWindow(**{**given, **changes}))  # type: ignore[arg-type]
 
 
 def saturated(replicas: int = 2, rate: float = 50.0, batches: int = 8) -> list[BatchRecord]:

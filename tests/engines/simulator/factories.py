@@ -9,11 +9,11 @@ from penstock.engines.simulator.records.model import (
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.engines.simulator.records.totals import Served
+from penstock.engines.simulator.records.totals import ServedRecords
 
-SECOND = Service(distribution="deterministic", mean_s=1.0)
+SECOND = ServiceTime(distribution="deterministic", mean_s=1.0)
 
 
 def one(**operator: object) -> RecordOperator:
@@ -23,8 +23,8 @@ def one(**operator: object) -> RecordOperator:
 
 def simulator(
     operator: RecordOperator, times: Iterable[float], **rules: float
-) -> tuple[RecordSimulator, list[Served]]:
-    trace: list[Served] = []
+) -> tuple[RecordSimulator, list[ServedRecords]]:
+    trace: list[ServedRecords] = []
     pipeline = RecordPipeline(operators=(operator,), rules=RecordRules(**rules))
     return RecordSimulator(pipeline, {operator.name: times}, 7, trace), trace
 

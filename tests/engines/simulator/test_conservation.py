@@ -10,9 +10,9 @@ from penstock.engines.simulator.records.model import (
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.engines.simulator.records.totals import Served, Totals
+from penstock.engines.simulator.records.totals import ServedRecords, Totals
 
 
 @st.composite
@@ -25,7 +25,7 @@ def diamonds(draw: st.DrawFn) -> RecordPipeline:
         return RecordOperator(
             name=name,
             upstream=tuple(upstream),
-            service=Service(distribution=kind, mean_s=mean_s),
+            service=ServiceTime(distribution=kind, mean_s=mean_s),
             replicas=draw(st.integers(1, 3)),
             queue=draw(st.sampled_from(QUEUES)),
             queue_size=draw(st.sampled_from([None, 0, 2, 5])),
@@ -57,7 +57,7 @@ STEPS = st.lists(
 SEEDS = st.integers(0, 9)
 
 
-def start(pipeline: RecordPipeline, seed: int, trace: list[Served]) -> RecordSimulator:
+def start(pipeline: RecordPipeline, seed: int, trace: list[ServedRecords]) -> RecordSimulator:
     return RecordSimulator(pipeline, {"a": poisson(3, 40, seed)}, seed, trace)
 
 
@@ -101,8 +101,8 @@ def test_no_record_is_lost_or_doubled_at_any_instant(
 
 def played(
     pipeline: RecordPipeline, steps: Steps, seed: int, cut_s: float
-) -> tuple[list[Served], dict[str, Totals]]:
-    trace: list[Served] = []
+) -> tuple[list[ServedRecords], dict[str, Totals]]:
+    trace: list[ServedRecords] = []
     run = start(pipeline, seed, trace)
     at_s = 0.0
     for pause_s, name, wanted in [*steps, (40.0, "a", 1)]:

@@ -9,13 +9,13 @@ from tests.engines.simulator.factories import SECOND, one, poisson, simulator
 from penstock.engines.simulator.records.model import (
     QUEUES,
 )
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.errors import RescaleError
 
 
 def mean_latency_s(queue: str, **operator: object) -> float:
     """One replica falls behind for 20 s; then the pool gives three more."""
-    service = Service(mean_s=0.1)
+    service = ServiceTime(mean_s=0.1)
     run, _ = simulator(one(queue=queue, service=service, **operator), poisson(20, 4000))
     run.advance(20)
     run.set_replicas("map", 4)
@@ -38,7 +38,7 @@ def test_load_balancing_deals_evenly_and_counts_anew_each_interval() -> None:
 
 
 def test_the_fields_grouping_keeps_a_key_on_one_replica() -> None:
-    operator = one(queue="fields", replicas=4, service=Service(mean_s=0))
+    operator = one(queue="fields", replicas=4, service=ServiceTime(mean_s=0))
     run, trace = simulator(operator, poisson(1, 500), keys=1)
     run.advance(1e6)
     assert len({record.replica for record in trace}) == 1
@@ -46,7 +46,7 @@ def test_the_fields_grouping_keeps_a_key_on_one_replica() -> None:
 
 def test_skewed_keys_burden_one_replica() -> None:
     def heaviest(skew: float) -> float:
-        operator = one(queue="fields", replicas=4, service=Service(mean_s=0))
+        operator = one(queue="fields", replicas=4, service=ServiceTime(mean_s=0))
         run, trace = simulator(operator, poisson(1, 2000), key_skew=skew)
         run.advance(1e6)
         return max(np.bincount([r.replica for r in trace])) / 2000

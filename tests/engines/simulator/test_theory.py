@@ -9,7 +9,7 @@ import pytest
 from tests.theory import erlang_b, mg1_wait_s, mmk_wait_s
 
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
 
 # a million records under a line tracer would take most of a minute
@@ -31,10 +31,10 @@ def simulate(operators: tuple[RecordOperator, ...], rate: float, records: int) -
 @pytest.mark.parametrize(
     ("service", "replicas", "rate", "wait_s", "records"),
     [
-        pytest.param(Service(mean_s=1.0), 1, 0.5, mmk_wait_s(0.5, 1, 1), 190_000, id="M/M/1"),
-        pytest.param(Service(mean_s=1.0), 2, 1.2, mmk_wait_s(1.2, 1, 2), 350_000, id="M/M/2"),
+        pytest.param(ServiceTime(mean_s=1.0), 1, 0.5, mmk_wait_s(0.5, 1, 1), 190_000, id="M/M/1"),
+        pytest.param(ServiceTime(mean_s=1.0), 2, 1.2, mmk_wait_s(1.2, 1, 2), 350_000, id="M/M/2"),
         pytest.param(
-            Service(distribution="deterministic", mean_s=1.0),
+            ServiceTime(distribution="deterministic", mean_s=1.0),
             1,
             0.6,
             mg1_wait_s(0.6, 1, scv=0),
@@ -42,7 +42,7 @@ def simulate(operators: tuple[RecordOperator, ...], rate: float, records: int) -
             id="M/D/1",
         ),
         pytest.param(
-            Service(distribution="lognormal", mean_s=1.0, scv=0.5),
+            ServiceTime(distribution="lognormal", mean_s=1.0, scv=0.5),
             1,
             0.5,
             mg1_wait_s(0.5, 1, scv=0.5),
@@ -52,7 +52,7 @@ def simulate(operators: tuple[RecordOperator, ...], rate: float, records: int) -
     ],
 )
 def test_one_operator_waits_as_theory_says(
-    service: Service, replicas: int, rate: float, wait_s: float, records: int
+    service: ServiceTime, replicas: int, rate: float, wait_s: float, records: int
 ) -> None:
     operator = RecordOperator(name="only", service=service, replicas=replicas)
     simulator = simulate((operator,), rate, records)
@@ -66,8 +66,8 @@ def test_one_operator_waits_as_theory_says(
 
 def test_a_tandem_responds_as_two_independent_queues() -> None:
     """What leaves an M/M/1 queue is Poisson again (Burke), so the second one is M/M/1 too."""
-    first = RecordOperator(name="first", service=Service(mean_s=1.0))
-    second = RecordOperator(name="second", upstream=("first",), service=Service(mean_s=0.8))
+    first = RecordOperator(name="first", service=ServiceTime(mean_s=1.0))
+    second = RecordOperator(name="second", upstream=("first",), service=ServiceTime(mean_s=0.8))
     simulator = simulate((first, second), rate=0.5, records=50_000)
     response_s = {"first": mmk_wait_s(0.5, 1.0, 1) + 1, "second": mmk_wait_s(0.5, 0.8, 1) + 0.8}
     for name, seen in simulator.totals().items():
@@ -79,7 +79,7 @@ def test_a_tandem_responds_as_two_independent_queues() -> None:
 
 def test_without_a_queue_the_share_that_is_dropped_is_erlangs() -> None:
     """M/G/k/k: the share lost depends on the mean service time only."""
-    service = Service(distribution="uniform", mean_s=1.0)
+    service = ServiceTime(distribution="uniform", mean_s=1.0)
     operator = RecordOperator(name="only", service=service, replicas=3, queue_size=0)
     seen = simulate((operator,), rate=2.0, records=40_000).totals()["only"]
     assert seen.dropped["queue-full"] / seen.arrived == pytest.approx(erlang_b(2, 3), rel=WITHIN)

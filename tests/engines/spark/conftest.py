@@ -1,5 +1,5 @@
 """Fixtures for tests with a Spark engine."""
 
-from tests.spark_engines import places, started
+from tests.spark_engines import layout, started
 
-__all__ = ["places", "started"]
+__all__ = ["layout", "started"]

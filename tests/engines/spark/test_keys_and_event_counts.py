@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engines.microbatch.event_counts import MOST_BINS, merge, sketch
+from penstock.engines.microbatch.event_counts import MAX_BINS, merge, sketch
 from penstock.engines.spark.io.key_dealing import key_mask, replica_of
 
 STAMP = pa.timestamp("us", "UTC")
@@ -30,8 +30,8 @@ def test_numbers_spread_evenly() -> None:
 def test_a_sketch_counts_every_row_at_about_its_time(micros: list[int]) -> None:
     found = sketch(pa.array(micros, STAMP))
     assert sum(rows for _, rows in found) == len(micros)
-    assert len(found) <= MOST_BINS + 1
-    width = max(0.01, (max(micros) - min(micros) + 1) / 1e6 / MOST_BINS)
+    assert len(found) <= MAX_BINS + 1
+    width = max(0.01, (max(micros) - min(micros) + 1) / 1e6 / MAX_BINS)
     mean = sum(second * rows for second, rows in found) / len(micros)
     assert mean == pytest.approx(sum(micros) / 1e6 / len(micros), abs=width)
 
@@ -41,4 +41,4 @@ def test_merging_loses_no_row() -> None:
     total = sum(rows for part in parts for _, rows in part)
     merged = merge(parts)
     assert sum(rows for _, rows in merged) == total
-    assert len(merged) <= MOST_BINS
+    assert len(merged) <= MAX_BINS

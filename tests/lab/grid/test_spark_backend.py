@@ -9,7 +9,7 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
 from penstock.lab.grid.grid import Grid, check_grid, parse_grid, read_grid
 from penstock.lab.grid.runner import kept_results, run_all
-from penstock.lab.grid.spark_backend import OnSpark
+from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spark_spec import SparkSpec
 from penstock.workloads.registry import make_workload
 
@@ -165,7 +165,7 @@ class Bench:
 def test_each_run_has_a_directory_and_is_not_run_again(tmp_path: Path) -> None:
     bench, found = Bench(), grid(policy=["ds2", "flink"], seeds=2)
     told: list[WorkProgress] = []
-    results = run_all(found.runs, OnSpark(bench), tmp_path, 1, told.append)
+    results = run_all(found.runs, SparkBackend(bench), tmp_path, 1, told.append)
     assert bench.ran == [
         "words-pulsar-ds2-1066", "words-pulsar-flink-1066",
         "words-pulsar-ds2-1067", "words-pulsar-flink-1067",
@@ -173,9 +173,9 @@ def test_each_run_has_a_directory_and_is_not_run_again(tmp_path: Path) -> None:
     place = tmp_path / "runs" / "words-pulsar-ds2-1067"
     assert results["words-pulsar-ds2"][1]["place"] == str(place)
     assert [progress.done for progress in told] == [0, 1, 2, 3, 4]
-    assert run_all(found.runs, OnSpark(bench), tmp_path, 1) == results
+    assert run_all(found.runs, SparkBackend(bench), tmp_path, 1) == results
     assert len(bench.ran) == 4
-    kept = kept_results(found.runs, OnSpark(), tmp_path)
+    kept = kept_results(found.runs, SparkBackend(), tmp_path)
     assert (kept.missing, kept.outdated) == (0, 0)
 
 
@@ -183,10 +183,10 @@ def test_one_that_fails_does_not_end_the_others_and_is_tried_again(tmp_path: Pat
     broken = {"policy": "ds2", "label": "broken"}
     bench, found = Bench(), grid(policy=["psps", broken, "flink"])
     failed: list[PenstockError] = []
-    results = run_all(found.runs, OnSpark(bench), tmp_path, 1, None, failed.append)
+    results = run_all(found.runs, SparkBackend(bench), tmp_path, 1, None, failed.append)
     assert [str(error) for error in failed] == ["run words-pulsar-broken-1066: the JVM has gone"]
     assert [len(runs) for runs in results.values()] == [1, 0, 1]
-    run_all(found.runs, OnSpark(bench), tmp_path, 1, None, failed.append)
+    run_all(found.runs, SparkBackend(bench), tmp_path, 1, None, failed.append)
     assert bench.ran[3:] == ["words-pulsar-broken-1066"]
 
 
@@ -200,7 +200,7 @@ def test_an_old_result_is_one_of_another_pipeline_or_policy_not_of_another_comme
     bench = Bench()
 
     def times_run() -> int:
-        run_all(parse_grid(data).runs, OnSpark(bench), tmp_path, 1)
+        run_all(parse_grid(data).runs, SparkBackend(bench), tmp_path, 1)
         return len(bench.ran)
 
     assert (times_run(), times_run()) == (1, 1)

@@ -12,7 +12,7 @@ import pytest
 
 from penstock.errors import LockedError, PenstockError
 from penstock.files.lock import Lock
-from penstock.lab.grid.subprocess_run import OUTPUT, REPORT, run_apart
+from penstock.lab.grid.subprocess_run import OUTPUT, REPORT, run_in_subprocess
 from penstock.runs.spark_spec import SparkSpec, read_spec
 
 SPEC = SparkSpec(pipeline="images", workload="pulsar", minutes=3, numbers={"service_s": 0.2})
@@ -34,7 +34,7 @@ told = {{"ended": "{ended}", "replicas": {{"avg": 2.0}}}}
 def test_the_run_finds_its_spec_and_leaves_what_it_shows(tmp_path: Path) -> None:
     place = tmp_path / "a-1"
     body = "print('figures'); print('tick', file=sys.stderr)" + ending("finished")
-    result = run_apart(SPEC, place, command(body))
+    result = run_in_subprocess(SPEC, place, command(body))
     assert result["replicas"] == {"avg": 2.0}
     assert read_spec(place) == SPEC
     assert (place / REPORT).read_text() == "figures\n"
@@ -44,7 +44,7 @@ def test_the_run_finds_its_spec_and_leaves_what_it_shows(tmp_path: Path) -> None
 def test_the_run_begins_a_journal_of_its_own(tmp_path: Path) -> None:
     """A line that is there already would make it a run that goes on."""
     body = "assert not (place / 'journal.jsonl').exists()" + ending("finished")
-    assert run_apart(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
+    assert run_in_subprocess(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
 
 
 def test_what_an_earlier_run_has_left_goes(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_what_an_earlier_run_has_left_goes(tmp_path: Path) -> None:
     (place / "topics").mkdir(parents=True)
     (place / "result.json").write_text(json.dumps({"ended": "stopped"}))
     body = "assert not (place / 'topics').exists()" + ending("cut")
-    assert run_apart(SPEC, place, command(body))["ended"] == "cut"
+    assert run_in_subprocess(SPEC, place, command(body))["ended"] == "cut"
 
 
 def test_data_of_an_earlier_run_is_moved_aside(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_data_of_an_earlier_run_is_moved_aside(tmp_path: Path) -> None:
         commits.mkdir(parents=True)
         (commits / "00000000000000000000.json").write_text(str(number))
         body = "assert not (place / 'topics').exists()" + ending("cut")
-        assert run_apart(SPEC, place, command(body))["ended"] == "cut"
+        assert run_in_subprocess(SPEC, place, command(body))["ended"] == "cut"
     kept = [tmp_path / f"a-1.earlier-{number}" / "topics" for number in (1, 2)]
     assert [len(list(topics.rglob("*.json"))) for topics in kept] == [1, 1]
 
@@ -71,7 +71,7 @@ def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
     place = tmp_path / "a-1"
     place.mkdir()
     with Lock(place / "lock"), pytest.raises(LockedError):
-        run_apart(SPEC, place, command(ending("finished")))
+        run_in_subprocess(SPEC, place, command(ending("finished")))
     assert place.is_dir()
 
 
@@ -88,7 +88,7 @@ def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_run_without_figures_says_where_to_look(tmp_path: Path, body: str, problem: str) -> None:
     with pytest.raises(PenstockError) as caught:
-        run_apart(SPEC, tmp_path / "a-1", command(body))
+        run_in_subprocess(SPEC, tmp_path / "a-1", command(body))
     assert problem in str(caught.value) and str(tmp_path / "a-1" / OUTPUT) in str(caught.value)
 
 
@@ -113,7 +113,7 @@ def test_an_interrupt_is_handed_on_once_and_waited_for(
         asking = threading.Thread(target=_interrupt, args=(place / "ready", number))
         asking.start()
         with pytest.raises(KeyboardInterrupt):
-            run_apart(SPEC, place, command(_GENTLE))
+            run_in_subprocess(SPEC, place, command(_GENTLE))
         asking.join()
         assert (place / "ended").read_text() == "1"
         assert signal.getsignal(number) is usual
@@ -133,6 +133,6 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         body = "os.kill(os.getppid(), signal.SIGHUP)" + ending("finished")
-        assert run_apart(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
+        assert run_in_subprocess(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
     finally:
         signal.signal(signal.SIGHUP, before)

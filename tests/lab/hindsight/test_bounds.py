@@ -10,7 +10,7 @@ from penstock.errors import PenstockError
 from penstock.lab.hindsight import bounds
 from penstock.lab.hindsight.bounds import with_hindsight
 from penstock.lab.hindsight.cheapest_run import hindsight
-from penstock.runs.simulation import Prepared, RunSpec, prepare
+from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
 
 BRIEF = RunSpec(minutes=2)
 
@@ -20,10 +20,10 @@ def run_of(hours: float, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
-    calls: list[Prepared] = []
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[PreparedSimulation]:
+    calls: list[PreparedSimulation] = []
 
-    def two_hours(prepared: Prepared) -> Any:
+    def two_hours(prepared: PreparedSimulation) -> Any:
         calls.append(prepared)
         return SimpleNamespace(replica_hours=2.0, feasible=True)
 
@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Prepared]:
     return calls
 
 
-def test_policies_under_the_same_load_share_the_bound(asked: list[Prepared]) -> None:
+def test_policies_under_the_same_load_share_the_bound(asked: list[PreparedSimulation]) -> None:
     results = {
         "ds2": [run_of(3, seed=1), run_of(4, seed=2)],
         "flink": [run_of(5, seed=1, policy="flink"), run_of(6, seed=2, policy="flink")],
@@ -43,7 +43,7 @@ def test_policies_under_the_same_load_share_the_bound(asked: list[Prepared]) -> 
     assert len(asked) == 2
 
 
-def test_bounds_are_kept_in_the_directory(asked: list[Prepared], tmp_path: Path) -> None:
+def test_bounds_are_kept_in_the_directory(asked: list[PreparedSimulation], tmp_path: Path) -> None:
     results = {"ds2": [run_of(3)]}
     first = with_hindsight(results, tmp_path, jobs=1)
     assert with_hindsight(results, tmp_path, jobs=1) == first
@@ -54,7 +54,7 @@ def test_bounds_are_kept_in_the_directory(asked: list[Prepared], tmp_path: Path)
     assert len(asked) == 2, "half a file counts as none"
 
 
-def test_another_engine_has_another_bound(asked: list[Prepared]) -> None:
+def test_another_engine_has_another_bound(asked: list[PreparedSimulation]) -> None:
     with_hindsight({"a": [run_of(3), run_of(3, engine="spark")]}, jobs=1)
     assert len(asked) == 2
 
@@ -62,12 +62,12 @@ def test_another_engine_has_another_bound(asked: list[Prepared]) -> None:
 def test_it_is_the_bound_of_the_laboratory() -> None:
     ((run,),) = with_hindsight({"a": [run_of(3)]}, jobs=1).values()
     assert run["hindsight"]["replica_hours"] == pytest.approx(
-        hindsight(prepare(BRIEF)).replica_hours, rel=1e-5
+        hindsight(prepare_simulation(BRIEF)).replica_hours, rel=1e-5
     )
 
 
 def test_an_error_names_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: Prepared) -> Any:
+    def fail(_: PreparedSimulation) -> Any:
         raise PenstockError("no way")
 
     monkeypatch.setattr(bounds, "hindsight", fail)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from penstock.control.loop import Tick
 from penstock.engines.port import Plan
 from penstock.engines.simulator.fluid.engine import FluidEngine
-from penstock.engines.simulator.fluid.rescale import Change
+from penstock.engines.simulator.fluid.rescale import RescaleInProgress
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Queues, Rescaling
 from penstock.errors import InputError
@@ -26,7 +26,7 @@ from penstock.lab.hindsight.cheapest_run import (
 )
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.runs.scores import score
-from penstock.runs.simulation import Prepared, RunSpec, prepare
+from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
 from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ MAP = SimulatedOperator(name="map", capacity_rate=10.0, state_mb=1000.0)
 SINK = SimulatedOperator(name="sink", capacity_rate=14.0, upstream=("map",), native=True)
 ONE = SimulatedPipeline(name="one", operators=(MAP,))
 TWO = SimulatedPipeline(name="two", operators=(replace(MAP, sent={"sink": 0.5}), SINK))
-ANY = prepare(RunSpec())
+ANY = prepare_simulation(RunSpec())
 
 FREE = Rescaling(scope="nobody")
 JOB = Rescaling(scope="job", pause_s=8, warmup_s=6, warmup_speed=0.5)
@@ -58,7 +58,7 @@ def case(
     objective_s: float = 20.0,
     pipeline: SimulatedPipeline = ONE,
     **more: Any,
-) -> Prepared:
+) -> PreparedSimulation:
     """A small run: one rate a tick of 15 s, in an engine with these rules."""
     queues = more.pop("queues", Queues())
     step_s = more.pop("step_s", TICK_S)
@@ -71,9 +71,9 @@ def case(
 
 
 class BruteForce:
-    """Tries every sequence, with a queue of real cohorts and the engine's own `Change`."""
+    """Tries every sequence, with real cohorts and the engine's `RescaleInProgress`."""
 
-    def __init__(self, prepared: Prepared, ladder: Ladder) -> None:
+    def __init__(self, prepared: PreparedSimulation, ladder: Ladder) -> None:
         self.pipeline, self.rules = prepared.pipeline, prepared.profile.rescaling
         self.visits = self.pipeline.visits()
         anyway_s = latency_anyway_s(self.pipeline, prepared.profile.queues)
@@ -86,7 +86,7 @@ class BruteForce:
 
     def _speeds(self, before: tuple[int, ...], after: tuple[int, ...]) -> list[float]:
         """Records/s that the slowest operator lets through in each second after a change."""
-        change = Change(self.rules, self.started(before).operators)
+        change = RescaleInProgress(self.rules, self.started(before).operators)
         change.request(dict(enumerate(after)), -self.rules.delay_s)
         speeds = []
         for second in range(self.hold * TICK_S):
@@ -142,11 +142,11 @@ class BruteForce:
         return min(self.cost(0, vector) for vector in self.vectors)
 
 
-def whole_ladder(prepared: Prepared) -> Ladder:
+def whole_ladder(prepared: PreparedSimulation) -> Ladder:
     return build_ladder(prepared.pipeline, prepared.profile, prepared.load.peak_rate)
 
 
-def assert_exact(prepared: Prepared) -> None:
+def assert_exact(prepared: PreparedSimulation) -> None:
     best = BruteForce(prepared, whole_ladder(prepared)).best()
     found = hindsight(prepared)
     assert found.feasible == (best < float("inf"))
@@ -210,7 +210,7 @@ def test_speeds_during_a_change_are_those_of_the_engine(rules: Rescaling) -> Non
 # --- the engine
 
 
-def carry_out(prepared: Prepared, found: Hindsight) -> Iterator[Tick]:
+def carry_out(prepared: PreparedSimulation, found: Hindsight) -> Iterator[Tick]:
     """Run the engine on the found sequence, second by second."""
     pipeline = prepared.pipeline.starting_with(found.sequence[0][1])
     engine = replace(prepared, pipeline=pipeline).engine()
@@ -230,7 +230,7 @@ def carry_out(prepared: Prepared, found: Hindsight) -> Iterator[Tick]:
     [("q1", "flink", "operator"), ("q11", "flink", "operator"), ("q11", "flink", "reactive")],
 )
 def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mode: str) -> None:
-    prepared = prepare(RunSpec(query=query, engine=engine, mode=mode, minutes=40))
+    prepared = prepare_simulation(RunSpec(query=query, engine=engine, mode=mode, minutes=40))
     found = hindsight(prepared)
     done = score(carry_out(prepared, found), found.objective_s)
     assert found.feasible and found.rescales > 3
@@ -244,7 +244,7 @@ def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mo
 def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
     engine: str,
 ) -> None:
-    prepared = prepare(RunSpec(engine=engine, minutes=30))
+    prepared = prepare_simulation(RunSpec(engine=engine, minutes=30))
     found = hindsight(prepared)
     pipeline = prepared.pipeline.starting_with(found.sequence[0][1])
     runs = replace(prepared, pipeline=pipeline).engine()
@@ -382,7 +382,9 @@ def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
 )
 def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
     spec = RunSpec(engine="flink-fair")
-    assert hindsight_key(prepare(replace(spec, **same))) == hindsight_key(prepare(spec))
+    assert hindsight_key(prepare_simulation(replace(spec, **same))) == hindsight_key(
+        prepare_simulation(spec)
+    )
 
 
 @pytest.mark.parametrize(
@@ -398,4 +400,6 @@ def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
 )
 def test_what_makes_a_difference_changes_the_key(other: dict[str, Any]) -> None:
     spec = RunSpec()
-    assert hindsight_key(prepare(replace(spec, **other))) != hindsight_key(prepare(spec))
+    assert hindsight_key(prepare_simulation(replace(spec, **other))) != hindsight_key(
+        prepare_simulation(spec)
+    )

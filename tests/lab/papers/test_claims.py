@@ -6,7 +6,7 @@ import pytest
 
 from penstock.errors import InputError
 from penstock.lab.comparison.measures import measure
-from penstock.lab.papers.claims import Answer, judge, parse_claim
+from penstock.lab.papers.claims import ClaimAnswer, judge, parse_claim
 from penstock.lab.papers.printed_tables import ordered_pairs, parse_printed
 
 CELLS = {"a": None, "b": None, "c": None}
@@ -23,7 +23,7 @@ RESULTS = {
 }
 
 
-def answer(**fields: Any) -> Answer:
+def answer(**fields: Any) -> ClaimAnswer:
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "measure": "x.avg"} | fields, CELLS)
     return judge(claim, RESULTS).answer
 
@@ -31,19 +31,23 @@ def answer(**fields: Any) -> Answer:
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        pytest.param({"order": ["b > a"]}, Answer.YES, id="clearly more"),
-        pytest.param({"order": ["a < b", "a < c"]}, Answer.YES, id="both must hold"),
-        pytest.param({"order": ["a > b"]}, Answer.NO, id="clearly the other way round"),
-        pytest.param({"order": ["b > c"]}, Answer.NO, id="the same within a hundredth"),
-        pytest.param({"order": ["b >= c"]}, Answer.YES, id="a near tie will do"),
-        pytest.param({"rising": ["a", "b", "c"]}, Answer.YES, id="rising with a tie"),
-        pytest.param({"falling": ["a", "b"]}, Answer.NO, id="not falling"),
-        pytest.param({"falling": ["c", "b", "a"]}, Answer.YES, id="falling"),
-        pytest.param({"number": {"cell": "a", "band": [0.9, 1.1]}}, Answer.YES, id="in the band"),
-        pytest.param({"number": {"cell": "b", "band": [0.9, 1.1]}}, Answer.NO, id="outside it"),
+        pytest.param({"order": ["b > a"]}, ClaimAnswer.YES, id="clearly more"),
+        pytest.param({"order": ["a < b", "a < c"]}, ClaimAnswer.YES, id="both must hold"),
+        pytest.param({"order": ["a > b"]}, ClaimAnswer.NO, id="clearly the other way round"),
+        pytest.param({"order": ["b > c"]}, ClaimAnswer.NO, id="the same within a hundredth"),
+        pytest.param({"order": ["b >= c"]}, ClaimAnswer.YES, id="a near tie will do"),
+        pytest.param({"rising": ["a", "b", "c"]}, ClaimAnswer.YES, id="rising with a tie"),
+        pytest.param({"falling": ["a", "b"]}, ClaimAnswer.NO, id="not falling"),
+        pytest.param({"falling": ["c", "b", "a"]}, ClaimAnswer.YES, id="falling"),
+        pytest.param(
+            {"number": {"cell": "a", "band": [0.9, 1.1]}}, ClaimAnswer.YES, id="in the band"
+        ),
+        pytest.param(
+            {"number": {"cell": "b", "band": [0.9, 1.1]}}, ClaimAnswer.NO, id="outside it"
+        ),
     ],
 )
-def test_verdicts(fields: dict[str, Any], expected: Answer) -> None:
+def test_verdicts(fields: dict[str, Any], expected: ClaimAnswer) -> None:
     assert answer(**fields) is expected
 
 
@@ -52,7 +56,7 @@ def test_noise_decides_nothing() -> None:
     claim = parse_claim(
         {"id": "x", "where": "y", "says": "z", "measure": "x.avg", "order": ["b > a"]}, CELLS
     )
-    assert judge(claim, noisy).answer is Answer.UNDECIDED
+    assert judge(claim, noisy).answer is ClaimAnswer.UNDECIDED
 
 
 def test_several_checks_must_all_hold() -> None:
@@ -61,7 +65,7 @@ def test_several_checks_must_all_hold() -> None:
         {"measure": "x.avg", "number": {"cell": "a", "band": [5, 6]}},
     ]
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "checks": checks}, CELLS)
-    assert judge(claim, RESULTS).answer is Answer.NO
+    assert judge(claim, RESULTS).answer is ClaimAnswer.NO
 
 
 def test_a_verdict_tells_what_was_measured_and_without_the_cause() -> None:
@@ -87,13 +91,13 @@ def test_an_unknown_measure_decides_nothing_and_is_not_zero() -> None:
         CELLS,
     )
     verdict = judge(claim, RESULTS)
-    assert verdict.answer is Answer.UNDECIDED
+    assert verdict.answer is ClaimAnswer.UNDECIDED
     assert verdict.measured == "none is unknown in 4 of 4 runs of a"
 
 
 def test_what_cannot_be_decided_says_why() -> None:
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "undecidable": "no crash"}, CELLS)
-    assert judge(claim, {}).answer is Answer.UNDECIDED
+    assert judge(claim, {}).answer is ClaimAnswer.UNDECIDED
 
 
 @pytest.mark.parametrize(

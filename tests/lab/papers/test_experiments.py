@@ -7,27 +7,27 @@ from penstock.lab.papers.experiments import (
     PAPERS,
     check_published,
     follow,
-    load_published,
-    parse_published,
+    load_experiments,
+    parse_experiments,
 )
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_cell_of_every_paper_can_be_run(paper: str) -> None:
-    published = load_published(paper)
+    published = load_experiments(paper)
     check_published(published)
     assert len(published.seeds) >= 20
     assert len(published.figures) >= 2
 
 
 def test_there_are_at_least_sixty_claims_and_none_twice() -> None:
-    claims = [claim.id for paper in PAPERS for claim in load_published(paper).claims]
+    claims = [claim.id for paper in PAPERS for claim in load_experiments(paper).claims]
     assert len(claims) == len(set(claims))
     assert len(claims) >= 60
 
 
 def test_a_figure_is_curves_over_minutes() -> None:
-    cell = load_published("thesis").cells["q1-ds2-120"]
+    cell = load_experiments("thesis").cells["q1-ds2-120"]
     curves = follow(cell, ("offered", "replicas"))
     minutes = [minute for minute, _ in curves["offered"]]
     assert minutes[0] == 0.25
@@ -46,10 +46,10 @@ def test_a_figure_is_curves_over_minutes() -> None:
 )
 def test_a_mistake_in_the_file_is_named(change: dict, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        parse_published({"paper": "p", "title": "t", "source": "s"} | change)
+        parse_experiments({"paper": "p", "title": "t", "source": "s"} | change)
 
 
 def test_an_unknown_paper_gets_the_nearest() -> None:
     with pytest.raises(InputError) as caught:
-        load_published("thesys")
+        load_experiments("thesys")
     assert caught.value.hint == "did you mean 'thesis'?"

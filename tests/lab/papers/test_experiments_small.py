@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.lab.papers.claims import Answer, judge, parse_claim
+from penstock.lab.papers.claims import ClaimAnswer, judge, parse_claim
 from penstock.lab.papers.experiments import (
-    Published,
+    PaperExperiments,
     check_published,
-    load_published,
-    parse_published,
+    load_experiments,
+    parse_experiments,
     simulate_and_follow,
 )
 from penstock.lab.papers.run_timeline import correlation
@@ -23,7 +23,7 @@ EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 
 @pytest.mark.parametrize(("paper", "least"), [("pulsar", 20), ("predictive", 35)])
 def test_every_cell_can_be_prepared_and_there_are_enough_claims(paper: str, least: int) -> None:
-    published = load_published(paper)
+    published = load_experiments(paper)
     check_published(published)
     assert sum(not claim.undecidable for claim in published.claims) >= least
     assert len({claim.id for claim in published.claims}) == len(published.claims)
@@ -31,32 +31,32 @@ def test_every_cell_can_be_prepared_and_there_are_enough_claims(paper: str, leas
 
 @pytest.mark.parametrize("paper", ["pulsar", "predictive"])
 def test_every_tested_claim_says_why_it_comes_out_as_it_does(paper: str) -> None:
-    silent = [c.id for c in load_published(paper).claims if not (c.why or c.undecidable)]
+    silent = [c.id for c in load_experiments(paper).claims if not (c.why or c.undecidable)]
     assert silent == []
 
 
 def test_the_real_tweets_are_declared_but_not_needed() -> None:
     text = (EXPERIMENTS / "predictive-tweets.toml").read_text("utf-8")
-    assert parse_published(tomllib.loads(text)).cells.keys() == {"psps", "shuffle", "r4", "dabs"}
+    assert parse_experiments(tomllib.loads(text)).cells.keys() == {"psps", "shuffle", "r4", "dabs"}
 
 
-def _run(published: Published, *cells: str) -> list[dict[str, dict[str, float]]]:
+def _run(published: PaperExperiments, *cells: str) -> list[dict[str, dict[str, float]]]:
     return [simulate_and_follow(published.cells[cell]) for cell in cells]
 
 
 def test_no_pulsar_policy_dominates_the_others() -> None:
-    threshold, ds2, queueing = _run(load_published("pulsar"), "threshold", "ds2", "queueing")
+    threshold, ds2, queueing = _run(load_experiments("pulsar"), "threshold", "ds2", "queueing")
     assert threshold["latency_s"]["avg"] > ds2["latency_s"]["avg"] > queueing["latency_s"]["avg"]
     assert threshold["replicas"]["avg"] < ds2["replicas"]["avg"] < queueing["replicas"]["avg"]
 
 
 def test_one_replica_each_carries_a_third_of_the_tweets() -> None:
-    (one,) = _run(load_published("predictive"), "r1")
+    (one,) = _run(load_experiments("predictive"), "r1")
     assert one["processed_records"] / one["offered_records"] == pytest.approx(1 / 3, abs=0.03)
 
 
 def _paused(pause_s: float) -> RecordSimulator:
-    work = Service(distribution="deterministic", mean_s=1.0)
+    work = ServiceTime(distribution="deterministic", mean_s=1.0)
     operators = (RecordOperator(name="map", service=work),)
     pipeline = RecordPipeline(operators=operators, rules=RecordRules(pause_s=pause_s))
     simulator = RecordSimulator(pipeline, {"map": [0.0, 2.0, 3.0]}, seed=1)
@@ -81,9 +81,10 @@ def test_without_a_pause_nothing_waits_for_a_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("band", "answer"), [([1.9, 2.1], Answer.YES), ([2.1, 9.0], Answer.NO), ([0, 1.9], Answer.NO)]
+    ("band", "answer"),
+    [([1.9, 2.1], ClaimAnswer.YES), ([2.1, 9.0], ClaimAnswer.NO), ([0, 1.9], ClaimAnswer.NO)],
 )
-def test_a_ratio_compares_the_means_of_two_cells(band: list[float], answer: Answer) -> None:
+def test_a_ratio_compares_the_means_of_two_cells(band: list[float], answer: ClaimAnswer) -> None:
     results = {"slow": [{"x": 3.0}, {"x": 5.0}], "quick": [{"x": 1.0}, {"x": 3.0}]}
     ratio = {"cell": "slow", "over": "quick", "band": band}
     claim = parse_claim(

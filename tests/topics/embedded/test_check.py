@@ -7,7 +7,7 @@ import pytest
 from tests.topics.embedded.test_segment import DAMAGE
 from tests.topics.factories import fill, segment
 
-from penstock.topics.embedded.check import Damage, check, check_directory
+from penstock.topics.embedded.check import TopicDamage, check, check_directory
 from penstock.topics.embedded.topic import Topic
 
 
@@ -41,12 +41,12 @@ def test_damaged_commits_are_named_also_if_the_topic_cannot_be_opened(topic: Top
     commits[1].unlink()
     commits[3].write_text(commits[3].read_text().replace('"writer":"w"', '"writer":"v"'))
     assert check_directory(topic.directory) == [
-        Damage(
+        TopicDamage(
             file=f"commits/{0:020}.json",
             problem="is cut short, or no commit at all",
             rows=range(0, 4),
         ),
-        Damage(
+        TopicDamage(
             file=f"commits/{6:020}.json",
             problem="was altered: its checksum differs",
             rows=range(6, 6),
@@ -58,7 +58,7 @@ def test_damaged_commits_are_named_also_if_the_topic_cannot_be_opened(topic: Top
 def test_a_missing_commit_is_named_with_its_rows(topic: Topic) -> None:
     fill(topic, 2, 2, 2)
     (topic.directory / "commits" / f"{2:020}.json").unlink()
-    missing = Damage(file=f"commits/{2:020}.json", problem="missing", rows=range(2, 4))
+    missing = TopicDamage(file=f"commits/{2:020}.json", problem="missing", rows=range(2, 4))
     assert check(topic) == [missing]
 
 

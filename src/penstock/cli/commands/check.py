@@ -12,7 +12,7 @@ from penstock.errors import InputError
 
 if TYPE_CHECKING:
     from penstock.core.topology import Topology
-    from penstock.pipelines.changes import Change
+    from penstock.pipelines.changes import PipelineChange
     from penstock.pipelines.operator import Operator
     from penstock.pipelines.pipeline import Pipeline
 
@@ -65,17 +65,17 @@ def run(args: argparse.Namespace) -> int:
     return 0 if works else 2
 
 
-def _changes(pipeline: "Pipeline", run: Path) -> "list[Change]":
+def _changes(pipeline: "Pipeline", run: Path) -> "list[PipelineChange]":
     from penstock.runs.pipeline_changes import compare_with_run  # noqa: PLC0415
-    from penstock.runs.run_directory import ASKED  # noqa: PLC0415
+    from penstock.runs.run_directory import SPEC_FILE  # noqa: PLC0415
 
-    if not (run / ASKED).is_file():
+    if not (run / SPEC_FILE).is_file():
         problem = "is not a run directory" if run.is_dir() else "there is no such directory"
         raise InputError("--against", problem, "a run that penstock run has made", str(run))
     return compare_with_run(pipeline, run)
 
 
-def _is_accepted(change: "Change", allowed: Sequence[str]) -> bool:
+def _is_accepted(change: "PipelineChange", allowed: Sequence[str]) -> bool:
     return change.is_compatible or (bool(change.removed) and change.removed in allowed)
 
 
@@ -111,7 +111,7 @@ def _filler(pipeline: "Pipeline", topic: str) -> str:
 
 
 def _verdicts(
-    changes: "Sequence[Change] | None", run: Path | None, allowed: Sequence[str]
+    changes: "Sequence[PipelineChange] | None", run: Path | None, allowed: Sequence[str]
 ) -> Iterator[str]:
     if changes is None:
         return
@@ -138,7 +138,7 @@ def _wrapped(text: str, indent: str = "  ") -> list[str]:
 def _to_json(
     pipeline: "Pipeline",
     topology: "Topology",
-    changes: "Sequence[Change] | None",
+    changes: "Sequence[PipelineChange] | None",
     works: bool,
 ) -> dict[str, Any]:
     from penstock.pipelines.description import describe  # noqa: PLC0415

@@ -15,7 +15,7 @@ from penstock.reports.decision_text import explain
 from penstock.reports.event_text import because, silence, what_followed, why_not
 from penstock.reports.text_charts import clock, minutes, table
 from penstock.runs.journal_header import policy_asked
-from penstock.runs.run_directory import Run, read_run
+from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.tick_json import operators_of
 
 EXAMPLES = """\
@@ -80,7 +80,7 @@ def _check_operator(name: str, ticks: Sequence[Tick]) -> None:
         raise InputError("--operator", f"there is no operator {name!r}", nearest(name, known))
 
 
-def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
+def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     ticks = run.journal.ticks
     changes = [i for i, tick in enumerate(ticks) if _changes(tick, operator)]
     done = sum(ticks[i].applied for i in changes)
@@ -107,7 +107,7 @@ def _whole_run(run: Run, operator: str | None) -> Iterator[str]:
         yield f"the last decision, {_story(run, last, operator)}"
 
 
-def _one_tick(run: Run, place: int, operator: str | None) -> Iterator[str]:
+def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[str]:
     ticks = run.journal.ticks
     tick = ticks[place]
     if _decides(tick, operator):
@@ -151,7 +151,7 @@ def _change(tick: Tick, operator: str | None) -> Iterator[str]:
         yield f"  not carried out: {tick.error}"
 
 
-def _story(run: Run, tick: Tick, operator: str | None) -> str:
+def _story(run: RunDirectory, tick: Tick, operator: str | None) -> str:
     """The whole story of a tick that has a decision."""
     decision, snapshot = tick.decision, tick.snapshot
     if decision is None or snapshot is None:
@@ -161,7 +161,7 @@ def _story(run: Run, tick: Tick, operator: str | None) -> str:
     return explain(decision, snapshot, _measures(run), guarded=True)
 
 
-def _measures(run: Run) -> tuple[str, ...]:
+def _measures(run: RunDirectory) -> tuple[str, ...]:
     """What the policy looks at; nothing, if it is a file that is no longer there."""
     try:
         return find_policy(policy_asked(run.journal.run)).measures

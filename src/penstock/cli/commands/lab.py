@@ -12,7 +12,7 @@ from penstock.files.text import explain_os_error
 from penstock.lab.grid.grid import Grid, check_grid, read_grid
 from penstock.lab.grid.runner import RUNS, run_all
 from penstock.reports.grid_results import GRID_FILE, jobs_of, run_compare
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 
 EXAMPLES = """\
 examples:
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     failed: list[PenstockError] = []
     if grid.kind.one_by_one:
         print(f"{grid.name}: each run leaves what it says in {out / RUNS}", file=sys.stderr)
-    with Bar(grid.name) as bar:
+    with ProgressBar(grid.name) as bar:
         tell = failed.append if grid.kind.one_by_one else None
         run_all(grid.runs, grid.kind, out, jobs, bar.show, tell)
     for error in failed:
@@ -137,7 +137,9 @@ def _make_directory(out: Path) -> None:
         raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
 
 
-def _run_json(grid: Grid, out: Path, bar: Bar, failed: list[PenstockError]) -> dict[str, Any]:
+def _run_json(
+    grid: Grid, out: Path, bar: ProgressBar, failed: list[PenstockError]
+) -> dict[str, Any]:
     return {
         "name": grid.name,
         "out": str(out),

@@ -8,7 +8,7 @@ from penstock.cli.run_options import add_run_options, run_pipeline
 from penstock.cli.verbs import add_verb
 from penstock.core.numbers import pretty, table_number
 from penstock.errors import InputError, nearest
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 from penstock.reports.tables import Table, as_text
 
 EXAMPLES = """\
@@ -138,7 +138,7 @@ def run_verify(args: argparse.Namespace) -> int:
         rate=args.rate,
         rescale=args.rescale,
     )
-    with Bar("verify", resumes=False) as bar:
+    with ProgressBar("verify", resumes=False) as bar:
         seen = verifying.run(spec, bar.show)
     page = verifying.as_page(spec, seen)
     print(json.dumps(verifying.as_json(spec, seen), indent=2) if args.json else page)
@@ -158,7 +158,7 @@ def run_generate(args: argparse.Namespace) -> int:
         workload=args.workload,
         out=args.out,
     )
-    with Bar("generate", resumes=False) as bar:
+    with ProgressBar("generate", resumes=False) as bar:
         result = generate(spec, bar.show)
     print(json.dumps(result, indent=2) if args.json else _shown(result))
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.cli.options import read_minutes
 from penstock.core.numbers import pretty, table_number
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 from penstock.reports.tables import Table, as_text
 from penstock.workloads.pattern import SEED
 
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         arrivals=args.arrivals,
         at_once=args.as_fast_as_possible,
     )
-    with Bar("produce") as bar:
+    with ProgressBar("produce") as bar:
         result = produce(spec, bar.show)
     print(json.dumps(result, indent=2) if args.json else _shown(result))
     return 0

@@ -17,9 +17,9 @@ from penstock.errors import InputError
 from penstock.reports.result_text import comparison, percent
 from penstock.reports.text_charts import clock, table
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
-from penstock.runs.replay import Answer, replay, summary, wanted
-from penstock.runs.run_directory import RESULT, Run, read_run
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
+from penstock.runs.run_directory import RESULT, RunDirectory, read_run
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 EXAMPLES = """\
 examples:
@@ -61,7 +61,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 class Question:
     """A recorded run with what was asked of it, and the same with another policy."""
 
-    run: Run
+    run: RunDirectory
     ran: str
     asks: str
     recorded: Mapping[str, Any]
@@ -93,11 +93,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_simulated(
-    run: Run, policy: str, params: dict[str, str], guards: dict[str, str]
+    run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
     """A simulated run is prepared again, with what only the laboratory knows."""
     asked = RunSpec.from_json(run.spec)
-    prepared = prepare(with_policy(asked, policy or asked.policy, params, guards))
+    prepared = prepare_simulation(with_policy(asked, policy or asked.policy, params, guards))
     return Question(
         run=run,
         ran=asked.policy,
@@ -109,7 +109,9 @@ def _of_simulated(
     )
 
 
-def _of_real(run: Run, policy: str, params: dict[str, str], guards: dict[str, str]) -> Question:
+def _of_real(
+    run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
+) -> Question:
     """Of any other run the header says what its policy and its guards came to."""
     header = run.journal.run
     ran = policy_asked(header)
@@ -161,7 +163,7 @@ def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], li
     return data, [*head, *_answers(answers, rows), "", *_summary(figures)]
 
 
-def _answer_to_json(answer: Answer) -> dict[str, Any]:
+def _answer_to_json(answer: ReplayAnswer) -> dict[str, Any]:
     return {
         "at": answer.at,
         "same": answer.same,
@@ -170,7 +172,7 @@ def _answer_to_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _answers(answers: Sequence[Answer], rows: int | None) -> list[str]:
+def _answers(answers: Sequence[ReplayAnswer], rows: int | None) -> list[str]:
     """The table; neighbours with equal answers share a row."""
     names = list(answers[0].recorded.targets)
     groups = [list(group) for _, group in groupby(answers, key=_cells)]
@@ -185,7 +187,7 @@ def _answers(answers: Sequence[Answer], rows: int | None) -> list[str]:
     return lines
 
 
-def _cells(answer: Answer) -> list[str]:
+def _cells(answer: ReplayAnswer) -> list[str]:
     running = [target.current for target in answer.recorded.targets.values()]
     # a policy may leave operators as they are by not naming them
     kept = {name: target.current for name, target in answer.recorded.targets.items()}

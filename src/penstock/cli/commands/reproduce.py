@@ -12,19 +12,19 @@ from typing import Any
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, write_text
 from penstock.lab.grid.runner import run_all
-from penstock.lab.grid.simulated_backend import Simulated
+from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import Verdict
 from penstock.lab.papers.experiments import (
     ON_TRACES,
     PAPERS,
-    Figure,
-    Published,
+    PaperExperiments,
+    PaperFigure,
     check_published,
     follow,
-    load_published,
+    load_experiments,
     simulate_and_follow,
 )
-from penstock.reports.progress import Bar
+from penstock.reports.progress import ProgressBar
 from penstock.reports.reproduction import Chapter, Redrawn, to_html, to_markdown, to_text
 from penstock.runs.simulation import RunSpec
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Run what is asked for, then tell."""
     _check(args)
     papers = PAPERS if args.paper == "all" else (args.paper,)
-    published = [load_published(paper).with_traces_in(Path(args.data)) for paper in papers]
+    published = [load_experiments(paper).with_traces_in(Path(args.data)) for paper in papers]
     for paper in published:
         check_published(paper)
     began = time.monotonic()
@@ -91,11 +91,11 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
 
 
-def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
+def _chapter(published: PaperExperiments, args: argparse.Namespace) -> Chapter:
     specs = published.specs(args.seeds)
     out = Path(args.out) / _folder(published)
-    with Bar(f"runs of {published.paper}") as bar:
-        results = run_all(specs, Simulated(simulate_and_follow), out, args.jobs, bar.show)
+    with ProgressBar(f"runs of {published.paper}") as bar:
+        results = run_all(specs, SimulatedBackend(simulate_and_follow), out, args.jobs, bar.show)
     return Chapter(
         published=published,
         seeds=len(next(iter(specs.values()))),
@@ -107,11 +107,13 @@ def _chapter(published: Published, args: argparse.Namespace) -> Chapter:
     )
 
 
-def _folder(published: Published) -> str:
+def _folder(published: PaperExperiments) -> str:
     return "".join(c if c.isalnum() else "-" for c in published.title.lower())[:40]
 
 
-def _redraw(figure: Figure, published: Published, specs: Mapping[str, list[RunSpec]]) -> Redrawn:
+def _redraw(
+    figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[RunSpec]]
+) -> Redrawn:
     print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
     return Redrawn(
         figure=figure,

@@ -19,7 +19,7 @@ from penstock.reports.result_text import report
 from penstock.reports.text_charts import minutes
 from penstock.reports.timeline import Timeline
 from penstock.runs.run_directory import begin_run, default_place, finish_run
-from penstock.runs.simulation import Prepared, RunSpec, prepare
+from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
 from penstock.workloads.pattern import SEED
 
 EXAMPLES = """\
@@ -87,7 +87,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, keep the run, show it."""
-    prepared = prepare(spec_of(args))
+    prepared = prepare_simulation(spec_of(args))
     compare = _hindsight(prepared) if args.hindsight else None
     directory = _directory(args, prepared.spec)
     timeline = Timeline()
@@ -139,7 +139,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
     )
 
 
-def title(prepared: Prepared) -> str:
+def title(prepared: PreparedSimulation) -> str:
     """One line that says what ran."""
     spec = prepared.spec
     length = minutes(prepared.schedule.duration_s)
@@ -157,7 +157,7 @@ def _directory(args: argparse.Namespace, spec: RunSpec) -> Path | None:
     return default_place((spec.query, spec.workload, spec.policy), now, Path("runs"))
 
 
-def _progress(prepared: Prepared) -> list[Callable[[Tick], None]]:
+def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
     """Tell how far it is, where somebody looks and it takes long."""
     records = prepared.load.total_records
     if prepared.profile.level != "records" or records < _MANY:
@@ -175,7 +175,7 @@ def _progress(prepared: Prepared) -> list[Callable[[Tick], None]]:
     return [show]
 
 
-def _hindsight(prepared: Prepared) -> Callable[[float], dict[str, Any]]:
+def _hindsight(prepared: PreparedSimulation) -> Callable[[float], dict[str, Any]]:
     """Return how replica-hours compare with the cheapest run that would have done."""
     # loaded where it is asked for: other runs shall not wait for it
     from penstock.lab.hindsight.cheapest_run import beside, hindsight  # noqa: PLC0415

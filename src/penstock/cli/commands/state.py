@@ -10,8 +10,8 @@ from penstock.cli.verbs import add_verb
 from penstock.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from penstock.engines.spark.state_reader import Memory
-    from penstock.state.check import Damage
+    from penstock.engines.spark.state_reader import StateReader
+    from penstock.state.check import StateDamage
 
 EXAMPLES = """\
 examples:
@@ -55,10 +55,10 @@ def _add_verb(
 
 def run_ls(args: argparse.Namespace) -> int:
     """List operators with state."""
-    from penstock.engines.spark.state_reader import memories  # noqa: PLC0415
+    from penstock.engines.spark.state_reader import find_states  # noqa: PLC0415
     from penstock.reports.state_text import list_text, to_json  # noqa: PLC0415
 
-    found = memories(args.run_directory)
+    found = find_states(args.run_directory)
     print(
         json.dumps([to_json(each) for each in found], indent=2) if args.json else list_text(found)
     )
@@ -67,12 +67,12 @@ def run_ls(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     """Show what is known by a key."""
-    from penstock.engines.spark.state_reader import look, memories  # noqa: PLC0415
+    from penstock.engines.spark.state_reader import find_states, lookup  # noqa: PLC0415
     from penstock.reports.state_text import rows_text  # noqa: PLC0415
 
-    memory = _choose(memories(args.run_directory), args.operator)
+    memory = _choose(find_states(args.run_directory), args.operator)
     key = _parse(args.key, memory)
-    rows = look(args.run_directory, memory.operator, key)
+    rows = lookup(args.run_directory, memory.operator, key)
     print(json.dumps(rows, default=str, indent=2) if args.json else rows_text(rows, memory))
     return 0 if rows else 1
 
@@ -81,11 +81,11 @@ def run_check(args: argparse.Namespace) -> int:
     """Name everything that is damaged."""
     from penstock.engines.spark.recovery.batch_record_check import check_records  # noqa: PLC0415
     from penstock.reports.state_text import damage_json, damage_text  # noqa: PLC0415
-    from penstock.state.check import Damage  # noqa: PLC0415
+    from penstock.state.check import StateDamage  # noqa: PLC0415
 
     records = check_records(args.run_directory)
     found = {
-        name: [Damage(file=each.file, problem=each.problem, slices=()) for each in damage]
+        name: [StateDamage(file=each.file, problem=each.problem, slices=()) for each in damage]
         for name, damage in records.items()
     }
     found |= _check_memories(args.run_directory, has_damage=bool(records))
@@ -93,19 +93,19 @@ def run_check(args: argparse.Namespace) -> int:
     return 1 if any(found.values()) else 0
 
 
-def _check_memories(run: Path, *, has_damage: bool) -> "dict[str, list[Damage]]":
+def _check_memories(run: Path, *, has_damage: bool) -> "dict[str, list[StateDamage]]":
     """Check what can be found with the records that are whole."""
-    from penstock.engines.spark.state_reader import memories  # noqa: PLC0415
+    from penstock.engines.spark.state_reader import find_states  # noqa: PLC0415
 
     try:
-        return {memory.operator: memory.check() for memory in memories(run)}
+        return {memory.operator: memory.check() for memory in find_states(run)}
     except InputError:
         if not has_damage:
             raise
         return {}
 
 
-def _choose(found: "list[Memory]", name: str | None) -> "Memory":
+def _choose(found: "list[StateReader]", name: str | None) -> "StateReader":
     known = {memory.operator: memory for memory in found}
     if name is None and len(found) == 1:
         return found[0]
@@ -116,7 +116,7 @@ def _choose(found: "list[Memory]", name: str | None) -> "Memory":
     return known[name]
 
 
-def _parse(text: str, memory: "Memory") -> dict[str, Any]:
+def _parse(text: str, memory: "StateReader") -> dict[str, Any]:
     """Read a key: its columns in order, at least those that decide on the slice."""
     import pyarrow as pa  # noqa: PLC0415
 

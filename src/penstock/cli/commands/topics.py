@@ -108,12 +108,12 @@ def run_check(args: argparse.Namespace) -> int:
     """Name everything that is damaged."""
     from penstock.engines.spark.recovery.batch_record_check import check_records  # noqa: PLC0415
     from penstock.reports.topic_text import damage_json, damage_text  # noqa: PLC0415
-    from penstock.topics.embedded.check import Damage, check_directory  # noqa: PLC0415
+    from penstock.topics.embedded.check import TopicDamage, check_directory  # noqa: PLC0415
 
     found = {place.name: check_directory(place) for place in _find(args.directory)}
     for name, records in check_records(args.directory).items():
         unknown = range(0)  # which rows a record has named, only the record knows
-        found[name] = [Damage(file=r.file, problem=r.problem, rows=unknown) for r in records]
+        found[name] = [TopicDamage(file=r.file, problem=r.problem, rows=unknown) for r in records]
     print(json.dumps(damage_json(found), indent=2) if args.json else damage_text(found))
     return 1 if any(found.values()) else 0
 

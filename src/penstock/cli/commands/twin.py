@@ -17,7 +17,7 @@ from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
 from penstock.reports.twin_picture import panels
 from penstock.reports.twin_tables import as_document, as_json, as_table
-from penstock.twin.errors import Cell, compared
+from penstock.twin.errors import TwinCell, compared
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 
 EXAMPLES = """\
@@ -56,7 +56,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 class _Twinned:
     """A run, its twins' figures, and the ticks of the first of them."""
 
-    cell: Cell
+    cell: TwinCell
     real: Real
     ticks: Sequence[Tick]
 
@@ -96,7 +96,7 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
     if sys.stderr.isatty():
         print(file=sys.stderr)
     truth = figures(real.ticks, None)
-    cell = Cell(
+    cell = TwinCell(
         name=directory.name,
         query=real.spec.pipeline,
         workload=real.spec.workload or "",

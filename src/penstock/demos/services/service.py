@@ -21,7 +21,7 @@ CHUNK_ROWS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service(Params):
+class EmulatedService(Params):
     """How long a record takes: lognormal with a mean and an scv; a mean of 0 waits for nothing."""
 
     service_s: float = param(0.0, "mean service time of a record", unit="s", low=0)

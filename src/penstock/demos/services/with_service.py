@@ -6,28 +6,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.demos.services.service import Service
+from penstock.demos.services.service import EmulatedService
 from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.state.handle import State
 
 
-def served(ready: Ready, service: Service, operator: str, ids: str = "id") -> "Served":
+def served(ready: Ready, service: EmulatedService, operator: str, ids: str = "id") -> "WithService":
     """Let the rows of a ready function take their service times; `ids` is the column of numbers.
 
     The rows of a slice wait one after the other, so a slice with many rows takes long: that a
     key is hot can be seen, as it could if the work itself were heavy.
     """
-    return Served(
+    return WithService(
         by=ready.by, time=ready.time, ready=ready, service=service, operator=operator, ids=ids
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served(Ready):
+class WithService(Ready):
     """See `served`."""
 
     ready: Ready
-    service: Service
+    service: EmulatedService
     operator: str
     ids: str
 

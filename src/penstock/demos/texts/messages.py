@@ -24,7 +24,7 @@ _TAGGED, _LINKED, _ADDRESSED = 0.3, 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
+class MessageTruth:
     """What each saying is meant to be, as indices into LANGUAGES, KINDS, SUBJECTS and FEELINGS."""
 
     language: draws.Indices
@@ -34,9 +34,9 @@ class Truth:
     feeling: draws.Indices
 
 
-def truth(ids: draws.Ids) -> Truth:
+def truth(ids: draws.Ids) -> MessageTruth:
     """Draw what the saying of each number is meant to be."""
-    return Truth(
+    return MessageTruth(
         language=draws.pick_by_share(ids, "language", _LANGUAGE_SHARES),
         kind=draws.pick(ids, "kind", len(KINDS)),
         subject=draws.pick(ids, "subject", len(phrases.SUBJECTS)),

@@ -27,10 +27,10 @@ _FORGET = 0.1
 Skip = tuple[int, int, str]
 
 
-class Calls(NamedTuple):
+class CallCost(NamedTuple):
     """Seconds of calls by their rows, one call a slice: sums in which the last batches weigh most.
 
-    >>> calls = Calls().after([(rows, 0.01 + 0.002 * rows) for rows in (0, 3, 5, 9)])
+    >>> calls = CallCost().after([(rows, 0.01 + 0.002 * rows) for rows in (0, 3, 5, 9)])
     >>> round(calls.rows_of_one, 6)
     5.0
     """
@@ -41,13 +41,13 @@ class Calls(NamedTuple):
     squares: float = 0.0
     products: float = 0.0
 
-    def after(self, calls: Iterable[tuple[int, float]]) -> "Calls":
+    def after(self, calls: Iterable[tuple[int, float]]) -> "CallCost":
         """Add the calls of one more batch."""
         n, rows, seconds, squares, products = (value * (1 - _NEW) for value in self)
         for r, s in calls:
             n, rows, seconds = n + 1, rows + r, seconds + s
             squares, products = squares + r * r, products + r * s
-        return Calls(n, rows, seconds, squares, products)
+        return CallCost(n, rows, seconds, squares, products)
 
     @property
     def rows_of_one(self) -> float:
@@ -66,7 +66,7 @@ class Calls(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Speed:
+class Throughput:
     """Rows/s: of one replica in a batch as a whole, and of each replica by itself."""
 
     mean: float | None = None
@@ -74,9 +74,9 @@ class Speed:
     replicas: tuple[float | None, ...] = ()
     #: With state: its slices, and what it takes to work on one of them.
     slices: int = 0
-    calls: Calls = Calls()
+    calls: CallCost = CallCost()
 
-    def after(self, record: BatchRecord) -> "Speed":
+    def after(self, record: BatchRecord) -> "Throughput":
         """What is known when one more batch is done."""
         worked = [task for task in record.tasks if task.rows_in and task.busy_s > 0]
         if not worked:
@@ -95,7 +95,7 @@ class Speed:
             for rows, seconds in zip(task.counts, task.loads, strict=bool(task.counts))
             if rows
         ]
-        return Speed(
+        return Throughput(
             mean=mean,
             last_rows=rows / len(record.tasks),
             replicas=self._each(record),

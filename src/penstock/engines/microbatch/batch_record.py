@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from penstock.engines.microbatch.event_time import ColumnTime, Progress
+from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress
 from penstock.state.version import Version
 from penstock.topics.embedded.segment import Segment
 
@@ -68,7 +68,7 @@ class BatchRecord:
     #: log can be written again.
     offset_log: str = ""
     #: How far each input is, by timestamp column, and all of them together.
-    progress: Mapping[str, Progress] = field(default_factory=dict)
+    progress: Mapping[str, EventTimeProgress] = field(default_factory=dict)
     event_times: Mapping[str, int | None] = field(default_factory=dict)
     #: Inputs whose last source batch is not read completely yet.
     open_inputs: tuple[str, ...] = ()

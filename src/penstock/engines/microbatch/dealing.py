@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 #: No replica gets less than this part of an equal share: one that became fast again must show.
-LEAST_PART = 0.05
+MIN_PART = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class OffsetRange:
     """Rows [start, end) of one topic."""
 
     topic: str
@@ -41,7 +41,7 @@ def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: i
     """
     known = [speed for speed in speeds if speed]
     mean = sum(known) / len(known) if known else 1.0
-    pace = [max(speed or mean, LEAST_PART * mean) for speed in speeds]
+    pace = [max(speed or mean, MIN_PART * mean) for speed in speeds]
     # those who are free first are filled until they end with the next one, and so on
     order = sorted(range(len(pace)), key=lambda i: remaining_s[i])
     end_s, together, left = 0.0, 0.0, float(rows)
@@ -72,42 +72,42 @@ def cuts(parts: Sequence[float], rows: int) -> list[int]:
     return edges
 
 
-def deal(line: Sequence[Stretch], edges: Sequence[int]) -> list[tuple[Stretch, ...]]:
+def deal(line: Sequence[OffsetRange], edges: Sequence[int]) -> list[tuple[OffsetRange, ...]]:
     """Cut a line of stretches at the given positions, one part a task.
 
-    >>> for part in deal([Stretch("a", 5, 8), Stretch("b", 0, 3)], [0, 2, 6]):
+    >>> for part in deal([OffsetRange("a", 5, 8), OffsetRange("b", 0, 3)], [0, 2, 6]):
     ...     print(*part)
-    Stretch(topic='a', start=5, end=7)
-    Stretch(topic='a', start=7, end=8) Stretch(topic='b', start=0, end=3)
+    OffsetRange(topic='a', start=5, end=7)
+    OffsetRange(topic='a', start=7, end=8) OffsetRange(topic='b', start=0, end=3)
     """
-    dealt: list[tuple[Stretch, ...]] = []
+    dealt: list[tuple[OffsetRange, ...]] = []
     for begin, end in pairwise(edges):
         part, passed = [], 0
         for stretch in line:
             low = max(begin - passed, 0)
             high = min(end - passed, stretch.rows)
             if low < high:
-                part.append(Stretch(stretch.topic, stretch.start + low, stretch.start + high))
+                part.append(OffsetRange(stretch.topic, stretch.start + low, stretch.start + high))
             passed += stretch.rows
         dealt.append(tuple(part))
     return dealt
 
 
-def without(stretch: Stretch, skipped: Sequence[tuple[int, int]]) -> list[Stretch]:
+def without(stretch: OffsetRange, skipped: Sequence[tuple[int, int]]) -> list[OffsetRange]:
     """Return what is left of a stretch without some ranges, which are in order.
 
-    >>> without(Stretch("a", 0, 10), [(2, 4), (8, 12)])
-    [Stretch(topic='a', start=0, end=2), Stretch(topic='a', start=4, end=8)]
+    >>> without(OffsetRange("a", 0, 10), [(2, 4), (8, 12)])
+    [OffsetRange(topic='a', start=0, end=2), OffsetRange(topic='a', start=4, end=8)]
     """
     left, reached = [], stretch.start
     for low, high in skipped:
         if high <= reached or low >= stretch.end:
             continue
         if low > reached:
-            left.append(Stretch(stretch.topic, reached, low))
+            left.append(OffsetRange(stretch.topic, reached, low))
         reached = min(high, stretch.end)
     if reached < stretch.end:
-        left.append(Stretch(stretch.topic, reached, stretch.end))
+        left.append(OffsetRange(stretch.topic, reached, stretch.end))
     return left
 
 

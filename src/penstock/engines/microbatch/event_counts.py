@@ -7,7 +7,7 @@ import pyarrow as pa
 
 #: Rows are counted in bins of 10 ms, or wider ones if that would make too many.
 BIN_S = 0.01
-MOST_BINS = 200
+MAX_BINS = 200
 
 #: (second in the middle of a bin, rows)
 Events = tuple[tuple[float, int], ...]
@@ -23,7 +23,7 @@ def sketch(stamps: pa.Array) -> Events:
         return ()
     micros = stamps.cast(pa.int64()).to_numpy(zero_copy_only=False)
     low, high = int(micros.min()), int(micros.max())
-    width = max(int(BIN_S * 1e6), -(-(high - low + 1) // MOST_BINS))
+    width = max(int(BIN_S * 1e6), -(-(high - low + 1) // MAX_BINS))
     bins, counts = np.unique(micros // width, return_counts=True)
     middles = (bins + 0.5) * width / 1e6
     return tuple(zip(middles.tolist(), counts.tolist(), strict=True))
@@ -36,7 +36,7 @@ def merge(sketches: Iterable[Events]) -> Events:
         for second, rows in events:
             counts[second] = counts.get(second, 0) + rows
     merged = sorted(counts.items())
-    while len(merged) > MOST_BINS:
+    while len(merged) > MAX_BINS:
         merged = [_join(merged[i : i + 2]) for i in range(0, len(merged), 2)]
     return tuple(merged)
 

@@ -27,16 +27,16 @@ class ColumnTime(NamedTuple):
 _NO_LIMIT = 2**63 - 1
 
 #: By timestamp column.
-Progress = Mapping[str, ColumnTime]
+EventTimeProgress = Mapping[str, ColumnTime]
 
 
 def progress_after(
-    progress: Progress,
+    progress: EventTimeProgress,
     newest: Mapping[str, int],
     limits: Mapping[str, int | None],
     *,
     is_complete: bool,
-) -> Progress:
+) -> EventTimeProgress:
     """Return the progress of an input when one more of its commits has been read to its end.
 
     `newest` are the newest times of its rows, `limits` up to when its source batches are
@@ -73,7 +73,7 @@ def _advance(
 
 
 def slowest_times(
-    inputs: Mapping[str, Progress], idle: Collection[str] = ()
+    inputs: Mapping[str, EventTimeProgress], idle: Collection[str] = ()
 ) -> dict[str, int | None]:
     """Return by column up to when all inputs that have it are complete; None if one has no rows.
 

@@ -34,7 +34,7 @@ _LONGEST_BEFORE_PLAN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
+class OperatorWindow:
     """All that is known of one operator when it is looked at."""
 
     name: str
@@ -69,7 +69,7 @@ class _Span:
     tasks: Sequence[TaskRecord] = field(default_factory=tuple)
 
 
-def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
+def operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
     """Translate; what cannot be known is None."""
     span = _span(seen)
     queue = seen.queues[-1][1] if seen.queues else None
@@ -91,7 +91,7 @@ def operator_snapshot(seen: Sighting) -> OperatorSnapshot:
     )
 
 
-def _span(seen: Sighting) -> _Span | None:
+def _span(seen: OperatorWindow) -> _Span | None:
     """Pick the batches since the last change of replicas; None if nothing ever ran."""
     if not seen.records:
         return None
@@ -111,7 +111,7 @@ def _span(seen: Sighting) -> _Span | None:
     return _Span(inside, max(end - begin, 1e-3), inside[-1].replicas, tasks)
 
 
-def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
+def _measures(seen: OperatorWindow, span: _Span) -> dict[str, object]:
     rows = sum(record.rows_in for record in span.records)
     held = None if seen.held_s is None else _share(seen.held_s, seen.now - seen.begin)
     found: dict[str, object] = {
@@ -122,7 +122,7 @@ def _measures(seen: Sighting, span: _Span) -> dict[str, object]:
     if not rows:
         return found | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
     alone_s = sum(task.busy_s for task in span.tasks) / rows
-    service_s = alone_s * _stretch(seen, span, alone_s)
+    service_s = alone_s * _overhead_factor(seen, span, alone_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
     loads = slice_loads(span.tasks)
@@ -147,7 +147,7 @@ def _share(seconds: float, of_s: float) -> float:
     return min(1.0, max(0.0, seconds) / of_s)
 
 
-def _stretch(seen: Sighting, span: _Span, alone_s: float) -> float:
+def _overhead_factor(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
     """How much longer a record takes than its function does, in full batches."""
     lost = [r.committed_at - r.planned_at - mean_busy(r) for r in span.records]
     gaps = [b.planned_at - a.committed_at for a, b in pairwise(span.records)]
@@ -155,7 +155,7 @@ def _stretch(seen: Sighting, span: _Span, alone_s: float) -> float:
     return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _full_s(seen, span, alone_s)
 
 
-def _full_s(seen: Sighting, span: _Span, alone_s: float) -> float:
+def _full_s(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
     """Seconds that a replica works in a full batch: rows that take long do not fill it to the end.
 
     A batch is as long as its slowest task, which is what the number of its rows goes by.

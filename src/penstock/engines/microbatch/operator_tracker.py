@@ -6,11 +6,11 @@ from typing import Protocol
 
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_snapshot import Sighting
+from penstock.engines.microbatch.operator_snapshot import OperatorWindow
 from penstock.engines.port import Event
 
 
-class Log(Protocol):
+class BatchSource(Protocol):
     """The records of an operator."""
 
     @property
@@ -23,7 +23,7 @@ class Log(Protocol):
         ...
 
 
-class Line(Protocol):
+class TopicPosition(Protocol):
     """A topic, as far as rows wait in it."""
 
     @property
@@ -42,15 +42,15 @@ class Line(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Followed:
+class OperatorTracker:
     """What the driver knows of one operator. Three numbers of replicas are never one."""
 
     name: str
     upstream: tuple[str, ...]
     min_replicas: int = 1
     max_replicas: int
-    log: Log
-    topics: dict[str, Line]
+    log: BatchSource
+    topics: dict[str, TopicPosition]
     batch_s: float
     #: Rows that may wait before those who fill its queue are held; None for any number.
     queue_limit: int | None = None
@@ -180,9 +180,9 @@ class Followed:
             while len(samples) > 1 and samples[1][0] <= before:
                 samples.popleft()
 
-    def sighting(self, now: float, begin: float) -> Sighting:
+    def sighting(self, now: float, begin: float) -> OperatorWindow:
         """What a snapshot of it is made of."""
-        return Sighting(
+        return OperatorWindow(
             name=self.name,
             upstream=self.upstream,
             min_replicas=self.min_replicas,

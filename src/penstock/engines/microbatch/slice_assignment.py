@@ -12,7 +12,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.placement import place
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.pipelines.stateful.watermark import watermark_after
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.state.version import Merged, Version, after
 
 #: Weight of the last batch in the load of a slice.
@@ -90,7 +90,7 @@ def loads_after(loads: Sequence[float], record: BatchRecord) -> list[float]:
 def version_after(
     before: BatchRecord | None,
     slices: int,
-    runs: Iterable[Run],
+    runs: Iterable[StateFile],
     merged: Iterable[Merged],
     watermark: int | None,
 ) -> Version:

@@ -10,7 +10,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_snapshot import age_when_taken, latency, operator_snapshot
-from penstock.engines.microbatch.operator_tracker import Followed
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.port import Batch, Status
 from penstock.errors import NotReadyError
 
@@ -18,8 +18,8 @@ from penstock.errors import NotReadyError
 LOOK_S = 0.25
 
 
-def observed(
-    ops: Mapping[str, Followed], *, now: float, began: float, window_s: float, at: float
+def build_snapshot(
+    ops: Mapping[str, OperatorTracker], *, now: float, began: float, window_s: float, at: float
 ) -> Snapshot:
     """Return what was measured over the last window; `at` is the second of the run."""
     begin = max(began, now - window_s)
@@ -37,7 +37,7 @@ def observed(
     )
 
 
-def offered_rate(one: Followed, begin: float) -> float | None:
+def offered_rate(one: OperatorTracker, begin: float) -> float | None:
     """Rows/s that came in since a time; None if it was looked at only once."""
     samples = [sample for sample in one.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
@@ -46,8 +46,8 @@ def offered_rate(one: Followed, begin: float) -> float | None:
     return (after - before) / (end - start) if end > start else None
 
 
-def told(
-    ops: Mapping[str, Followed],
+def build_status(
+    ops: Mapping[str, OperatorTracker],
     topology: Topology,
     filled: Collection[str],
     *,
@@ -59,7 +59,7 @@ def told(
     `filled` are the topics that operators fill; `second` is the second of the run at a time of
     the wall clock.
     """
-    offered, taken = _at_the_door(ops, filled)
+    offered, taken = _source_totals(ops, filled)
     sources = [one for one in ops.values() if one.is_source]
     sinks = [one for one in ops.values() if not topology.downstream[one.name]]
     seen = {path_of(topology, one.name): latency(one.fresh) for one in sinks}
@@ -88,7 +88,7 @@ def told(
     )
 
 
-def _at_the_door(ops: Mapping[str, Followed], filled: Collection[str]) -> tuple[int, int]:
+def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
     """Rows that came to topics which no operator fills, and those that all readers took."""
     ends: dict[str, int] = {}
     taken: dict[str, int] = {}

@@ -10,7 +10,7 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile
 from penstock.engines.simulator.records.engine import RecordEngine
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
 from penstock.workloads.arrivals import arrival_times
 from penstock.workloads.workload import Workload
@@ -30,13 +30,13 @@ def build_engine(
         return _records(pipeline, profile, load, seed)
     if profile.level == "batches":
         sources = [op for op in pipeline.operators if not op.upstream]
-        feeds = {op.topic: Feed(load * op.share) for op in sources}
+        feeds = {op.topic: SourceFeed(load * op.share) for op in sources}
         return build_batches(pipeline, profile, feeds, seed)
     monitor = profile.monitor_of(policy)
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
 
 
-class Feed(NamedTuple):
+class SourceFeed(NamedTuple):
     """What comes into a topic that no operator fills, and how single records come."""
 
     load: Workload
@@ -45,7 +45,7 @@ class Feed(NamedTuple):
 
 
 def build_batches(
-    pipeline: SimulatedPipeline, profile: Profile, feeds: Mapping[str, Feed], seed: int
+    pipeline: SimulatedPipeline, profile: Profile, feeds: Mapping[str, SourceFeed], seed: int
 ) -> "BatchEngine":
     """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
     # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
@@ -108,7 +108,7 @@ def _record_operator(op: SimulatedOperator, profile: Profile) -> RecordOperator:
     return RecordOperator(
         name=op.name,
         upstream=op.upstream,
-        service=Service(distribution=op.distribution, mean_s=1 / op.capacity_rate, scv=op.scv),
+        service=ServiceTime(distribution=op.distribution, mean_s=1 / op.capacity_rate, scv=op.scv),
         replicas=op.replicas,
         max_replicas=op.max_replicas or profile.max_replicas,
         queue=profile.queues.queue,

@@ -10,30 +10,30 @@ from pyspark.sql import SparkSession
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.microbatch.operator_tracker import Followed
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.slice_moves import read_moves
-from penstock.engines.microbatch.snapshot_builder import LOOK_S, observed, told
+from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.ingest.ingests import Ingests
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
-from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.steady_log import SteadyLog
-from penstock.engines.spark.native_state.late_rows import NativeLateness
+from penstock.engines.spark.native_state.late_rows import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
-from penstock.engines.spark.operator_config import Pace, duty_of
+from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries import failures
-from penstock.engines.spark.queries.batch_supervisor import Supervisor
+from penstock.engines.spark.queries.batch_supervisor import BatchSupervisor
 from penstock.engines.spark.queries.builder import make_query, make_topics
 from penstock.engines.spark.queries.query_supervisor import (
     SAY_EVERY_S,
-    Starter,
+    QuerySupervisor,
     waiting_text,
 )
 from penstock.engines.spark.recovery.publication_repair import recover
 from penstock.engines.spark.recovery.reconciliation import reconcile
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
@@ -52,9 +52,9 @@ class SparkEngine:
         self,
         spark: SparkSession,
         pipeline: Pipeline,
-        places: Places,
+        layout: RunLayout,
         *,
-        pace: Pace = Pace(),  # noqa: B008  (immutable)
+        pace: BatchTiming = BatchTiming(),  # noqa: B008  (immutable)
         initial: Mapping[str, int] | None = None,
         begin_s: float = 0.0,
         executors: Executors | None = None,
@@ -63,22 +63,22 @@ class SparkEngine:
         report: Callable[[Event], None] = lambda _: None,
     ) -> None:
         """`say` is told what is waited for, `report` at once what happens to operators."""
-        self._spark, self.pipeline, self.places, self._pace = spark, pipeline, places, pace
+        self._spark, self.pipeline, self.layout, self._pace = spark, pipeline, layout, pace
         self._initial = initial or {}
         #: None where there is one process for all replicas.
         self.executors = executors
         self.topology = pipeline.check_scaled()
-        self._followed: dict[str, Followed] = {}
-        self._lateness = {name: NativeLateness() for name in self._native}
+        self._followed: dict[str, OperatorTracker] = {}
+        self._lateness = {name: LateRowCounter() for name in self._native}
         #: Waits and measures by this clock; what others stamp by the wall clock is translated.
         self._clock = SteadyClock()
-        self._ingests = Ingests(pipeline, places, pace.window_s, self._clock)
+        self._ingests = Ingests(pipeline, layout, pace.window_s, self._clock)
         self._say, self._report = say, report
-        self._starter = Starter(places, retry_for_s, say=say)
-        self._supervisor = Supervisor(
-            places, pipeline.operators, self._followed, self._starter, pace.batch_s
+        self._starter = QuerySupervisor(layout, retry_for_s, say=say)
+        self._supervisor = BatchSupervisor(
+            layout, pipeline.operators, self._followed, self._starter, pace.batch_s
         )
-        self._rescaler = Rescaler(spark, places, self._starter)
+        self._rescaler = Rescaler(spark, layout, self._starter)
         #: What a start has repaired in Spark's checkpoints, in words.
         self.repairs: list[str] = []
         self._events: list[Event] = []
@@ -99,20 +99,20 @@ class SparkEngine:
 
         The run begins when they are there and what else starts beside them is ready, too.
         """
-        self.repairs = reconcile(self.pipeline, self.places)
+        self.repairs = reconcile(self.pipeline, self.layout)
         for text in self.repairs:
             self._say(text)
-        make_topics(self.pipeline, self.places)
+        make_topics(self.pipeline, self.layout)
         for name in self._in_order():
             operator = self.pipeline.operators[name]
-            failures.forget(self.places, name)
-            clear_marks(self.places, name)
-            duty = duty_of(self.pipeline, operator, self._pace)
+            failures.clear(self.layout, name)
+            clear_marks(self.layout, name)
+            config = make_operator_config(self.pipeline, operator, self._pace)
             replicas = self._first_replicas(operator)
             if operator.kind == "native":
                 replicas = self._rescaler.finish(name, replicas)
-            give(self.places, name, Order(replicas=replicas))
-            start = make_query(self._spark, self.pipeline, operator, self.places, duty, replicas)
+            write_command(self.layout, name, Command(replicas=replicas))
+            start = make_query(self._spark, self.pipeline, operator, self.layout, config, replicas)
             self._starter.add(
                 name,
                 start,
@@ -121,7 +121,7 @@ class SparkEngine:
             )
             if operator.scales:
                 self._followed[name] = self._follow(operator, replicas)
-        recover(self.pipeline, self.places)
+        recover(self.pipeline, self.layout)
         self._ingests.begin(self._followed.values())
         self._starter.start()
         self._wait_for_first_batches()
@@ -207,7 +207,7 @@ class SparkEngine:
         return self._snapshot
 
     def _observe(self) -> Snapshot:
-        seen = observed(
+        seen = build_snapshot(
             self._followed,
             now=self._looked,
             began=self._began,
@@ -244,7 +244,9 @@ class SparkEngine:
         moves, wish = self._moves.get(name, ({}, 0))
         # the state of a native operator is in as many parts as run, whatever is asked for
         replicas = self._running(name) if name in self._native else self._requested(name)
-        give(self.places, name, Order(replicas=replicas, hold=hold, moves=moves, wish=wish))
+        write_command(
+            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, wish=wish)
+        )
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
@@ -253,7 +255,7 @@ class SparkEngine:
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         level = self.executors
         return replace(
-            told(self._followed, self.topology, filled, at=self.at, second=self._second),
+            build_status(self._followed, self.topology, filled, at=self.at, second=self._second),
             executors=level.alive if level else None,
             executors_requested=level.requested if level else None,
             executor_s=round(level.executor_s, 3) if level else None,
@@ -343,7 +345,7 @@ class SparkEngine:
         if all(one.queue_limit is None for one in self._followed.values()):
             return None
         try:
-            return float(self.places.held(name).read_text())
+            return float(self.layout.held(name).read_text())
         except FileNotFoundError:
             return 0.0
         except ValueError:  # it is being written
@@ -372,14 +374,14 @@ class SparkEngine:
             *(name for name, operator in operators.items() if operator.kind == "egress"),
         ]
 
-    def _follow(self, operator: Operator, replicas: int) -> Followed:
-        one = Followed(
+    def _follow(self, operator: Operator, replicas: int) -> OperatorTracker:
+        one = OperatorTracker(
             name=operator.name,
             upstream=self.topology.upstream[operator.name],
             min_replicas=operator.options.min_replicas,
             max_replicas=operator.options.max_replicas,
-            log=SteadyLog(BatchLog(self.places.batches(operator.name)), self._clock),
-            topics={name: Topic.open(self.places.topic(name)) for name in operator.reads},
+            log=SteadyLog(BatchLog(self.layout.batches(operator.name)), self._clock),
+            topics={name: Topic.open(self.layout.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
             queue_limit=operator.options.queue_limit,
             late_to=operator.slicing.late_to if operator.slicing else None,

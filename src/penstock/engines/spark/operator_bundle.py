@@ -17,7 +17,7 @@ from penstock.pipelines.operator import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cargo:
+class OperatorBundle:
     """An operator and the schemas of the topics it writes."""
 
     operator: Operator
@@ -29,17 +29,17 @@ class Cargo:
     stamped: bool = False
 
 
-def ship(path: Path, cargo: Cargo, modules: Iterable[ModuleType] = ()) -> None:
+def save_bundle(path: Path, bundle: OperatorBundle, modules: Iterable[ModuleType] = ()) -> None:
     """Write an operator where tasks find it.
 
     What the given modules and the function's own define goes along by value: they need not be
     importable elsewhere.
     """
-    home = sys.modules.get(cargo.operator.function.__module__)
+    home = sys.modules.get(bundle.operator.function.__module__)
     with ExitStack() as stack:
         for module in {*modules, *([home] if home else ())}:
             stack.enter_context(_by_value(module))
-        data = cloudpickle.dumps(cargo)  # type: ignore[no-untyped-call]
+        data = cloudpickle.dumps(bundle)  # type: ignore[no-untyped-call]
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, data)
 
@@ -56,13 +56,13 @@ def _by_value(module: ModuleType) -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
-def unpack(path: Path) -> Cargo:
+def load_bundle(path: Path) -> OperatorBundle:
     """Read an operator, once a process and version of the file."""
     return _unpack(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
-def _unpack(path: Path, version: int) -> Cargo:  # noqa: ARG001  (part of the key)
-    cargo = load_pickle(path)
-    assert isinstance(cargo, Cargo)
-    return cargo
+def _unpack(path: Path, version: int) -> OperatorBundle:  # noqa: ARG001  (part of the key)
+    bundle = load_pickle(path)
+    assert isinstance(bundle, OperatorBundle)
+    return bundle

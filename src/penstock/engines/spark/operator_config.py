@@ -4,38 +4,38 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 
 #: Time that one batch shall take, in seconds: a change takes effect with the next one.
 BATCH_S = 1.0
 #: More batches a second than this only burn the driver.
-GAP_S = 0.5
+MIN_INTERVAL_S = 0.5
 
 
-def gap_for(batch_s: float) -> float:
+def min_interval_for(batch_s: float) -> float:
     """Return the least time from one plan to the next: who wants long batches wants few of them.
 
-    >>> gap_for(0.5), gap_for(1.0), gap_for(2.0)
+    >>> min_interval_for(0.5), min_interval_for(1.0), min_interval_for(2.0)
     (0.5, 0.5, 1.0)
     """
-    return max(GAP_S, batch_s / 2)
+    return max(MIN_INTERVAL_S, batch_s / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class BatchTiming:
     """How fast things go."""
 
     #: Time that a batch shall take, and least time from one to the next.
     batch_s: float = BATCH_S
-    gap_s: float = GAP_S
+    gap_s: float = MIN_INTERVAL_S
     #: What a snapshot looks back on.
     window_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Duty:
+class OperatorConfig:
     """One operator as its source and its sink know it."""
 
     name: str
@@ -52,7 +52,7 @@ class Duty:
     limits: Mapping[str, int] = field(default_factory=dict)
     batch_s: float = BATCH_S
     #: Least time from the beginning of one batch to that of the next.
-    gap_s: float = GAP_S
+    gap_s: float = MIN_INTERVAL_S
     #: With state: how many slices there are, which inputs have a key, how late rows may be.
     slices: int | None = None
     keyed: tuple[str, ...] = ()
@@ -67,19 +67,21 @@ class Duty:
         """The column by which rows are dealt, if they are."""
         return self.grouping.removeprefix("key:") if self.grouping.startswith("key:") else None
 
-    def save(self, places: Places) -> None:
+    def save(self, layout: RunLayout) -> None:
         """Write it where source and sink look."""
-        write_json(places.duty(self.name), asdict(self))
+        write_json(layout.config(self.name), asdict(self))
 
     @classmethod
-    def load(cls, places: Places, operator: str) -> "Duty":
+    def load(cls, layout: RunLayout, operator: str) -> "OperatorConfig":
         """Read what `save` wrote."""
-        data: Mapping[str, Any] = read_json(places.duty(operator))
+        data: Mapping[str, Any] = read_json(layout.config(operator))
         lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed")}
         return cls(**{**data, **lists})
 
 
-def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
+def make_operator_config(
+    pipeline: Pipeline, operator: Operator, pace: BatchTiming
+) -> OperatorConfig:
     """Return what an operator of a pipeline keeps to."""
     options = operator.options
     behind = {
@@ -88,7 +90,7 @@ def duty_of(pipeline: Pipeline, operator: Operator, pace: Pace) -> Duty:
         if operator.writes in other.reads and other.options.queue_limit is not None
     }
     slicing = operator.slicing
-    return Duty(
+    return OperatorConfig(
         name=operator.name,
         kind=operator.kind,
         reads=operator.reads,

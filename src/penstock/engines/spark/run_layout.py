@@ -19,7 +19,7 @@ _DATA = (
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RunLayout:
     """The run directory, seen by the Spark engine."""
 
     run: Path
@@ -36,7 +36,7 @@ class Places:
         """What the loop asks of an operator: replicas, hold."""
         return self.run / "orders" / f"{operator}.json"
 
-    def duty(self, operator: str) -> Path:
+    def config(self, operator: str) -> Path:
         """What an operator reads, writes and keeps to."""
         return self.run / "code" / f"{operator}.json"
 

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.run_layout import Places, read_json
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import DamagedError, InputError
 from penstock.files.text import is_file
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
-from penstock.state.check import Damage, check
+from penstock.state.check import StateDamage, check
 from penstock.state.handle import State
 from penstock.state.keys import same_keys
-from penstock.state.layout import layout
+from penstock.state.layout import make_layout
 from penstock.state.mapped_files import Levels
 from penstock.state.version import Version, files
 from penstock.topics.embedded.segment import SEGMENTS
@@ -31,7 +31,7 @@ _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class StateReader:
     """What one operator remembers after a batch."""
 
     operator: str
@@ -82,31 +82,31 @@ class Memory:
 
     def of_slice(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield all that a slice remembers."""
-        columns = layout(self.key, self.values)
+        columns = make_layout(self.key, self.values)
         levels = Levels(self.directory, columns).open(self.version.of(number))
         mark = self.version.watermark
         yield from State.open(self.key, self.values, levels, slice=number, watermark=mark).scan()
 
-    def check(self) -> list[Damage]:
+    def check(self) -> list[StateDamage]:
         """Read every byte; return what is damaged."""
-        columns = layout(self.key, self.values)
+        columns = make_layout(self.key, self.values)
         return check(self.directory, columns, self.version, self.by, in_any=self.in_any)
 
 
-def memories(run: Path) -> list[Memory]:
+def find_states(run: Path) -> list[StateReader]:
     """Return what the operators of a run remember now."""
     path = run / PIPELINE
     if not is_file(path):
         hint = "a run is a directory that penstock run has made"
         raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
     operators = (read_json(path) or {}).get("operators", {})
-    found = [_memory(Places(run), n, op) for n, op in operators.items() if op.get("slicing")]
+    found = [_memory(RunLayout(run), n, op) for n, op in operators.items() if op.get("slicing")]
     if not found:
         raise InputError("RUN", "no operator of it has state", where=str(run))
     return [each for each in found if each is not None]
 
 
-def _memory(places: Places, name: str, told: Mapping[str, Any]) -> Memory | None:
+def _memory(places: RunLayout, name: str, told: Mapping[str, Any]) -> StateReader | None:
     record = BatchLog(places.batches(name)).last()
     if record is None or record.state is None:
         return None
@@ -121,7 +121,7 @@ def _memory(places: Places, name: str, told: Mapping[str, Any]) -> Memory | None
     )
     schemas = {topic: Topic.open(places.topic(topic)).schema for topic in keys}
     key, values = state_schemas(slicing, schemas)
-    return Memory(
+    return StateReader(
         operator=name,
         directory=places.state(name),
         batch=record.batch,
@@ -133,10 +133,10 @@ def _memory(places: Places, name: str, told: Mapping[str, Any]) -> Memory | None
     )
 
 
-def look(run: Path, operator: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+def lookup(run: Path, operator: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what an operator remembers by a key; again, if its files were just replaced."""
     for left in range(_TRIES - 1, -1, -1):
-        memory = next(each for each in memories(run) if each.operator == operator)
+        memory = next(each for each in find_states(run) if each.operator == operator)
         try:
             return list(memory.of_key(key))
         except DamagedError:

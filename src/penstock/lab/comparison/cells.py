@@ -10,7 +10,12 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from penstock.lab.comparison.measures import measure
-from penstock.lab.comparison.statistics import Difference, Interval, compare_pairs, interval_of_mean
+from penstock.lab.comparison.statistics import (
+    Interval,
+    PairedDifference,
+    compare_pairs,
+    interval_of_mean,
+)
 from penstock.lab.grid.grid import Cell
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -70,7 +75,7 @@ class Pair:
 
     first: str
     second: str
-    differences: Mapping[str, Difference]
+    differences: Mapping[str, PairedDifference]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +170,7 @@ def _values(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
     return known if len(known) == len(found) else []
 
 
-def _differ(first: Values, second: Values) -> dict[str, Difference]:
+def _differ(first: Values, second: Values) -> dict[str, PairedDifference]:
     return {
         figure.key: compare_pairs(first[figure.key], second[figure.key])
         for figure in CONTESTED

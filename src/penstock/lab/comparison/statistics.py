@@ -18,7 +18,7 @@ RESAMPLES = 10_000
 #: The same resamples each time: the same runs have the same interval.
 SEED = 1066
 #: Up to so many pairs all ways to flip their signs are tried; more are sampled.
-_MOST_EXACT = 13
+_MAX_EXACT = 13
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Interval(NamedTuple):
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
-class Difference(NamedTuple):
+class PairedDifference(NamedTuple):
     """How two series of paired runs differ: one minus the other."""
 
     interval: Interval
@@ -84,7 +84,7 @@ def interval_of_paired_difference(
     return interval_of_mean(_differences(first, second), confidence)
 
 
-def compare_pairs(first: Sequence[float], second: Sequence[float]) -> Difference:
+def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
     """Return how two series of paired runs differ, and how certain that is.
 
     The certainty is that of the sign-flip test: if the two were alike, every difference
@@ -97,7 +97,7 @@ def compare_pairs(first: Sequence[float], second: Sequence[float]) -> Difference
     differences = _differences(first, second)
     sample = np.asarray(differences, float)
     wins = float(np.mean(sample < 0) + np.mean(sample == 0) / 2)
-    return Difference(interval_of_mean(differences), _certainty_of_less(sample), wins)
+    return PairedDifference(interval_of_mean(differences), _certainty_of_less(sample), wins)
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
@@ -112,7 +112,7 @@ def _certainty_of_less(differences: FloatArray) -> float:
     noise = 1e-9 * sizes.sum()
     larger = np.count_nonzero(sums > observed + noise)
     same = np.count_nonzero(np.abs(sums - observed) <= noise)
-    if len(sizes) > _MOST_EXACT:  # the observed world is one of them
+    if len(sizes) > _MAX_EXACT:  # the observed world is one of them
         return float((larger + (same + 1) / 2) / (len(sums) + 1))
     return float((larger + same / 2) / len(sums))
 
@@ -120,7 +120,7 @@ def _certainty_of_less(differences: FloatArray) -> float:
 @lru_cache(maxsize=8)
 def _signs(n: int) -> FloatArray:
     """All ways to choose n signs, or very many."""
-    if n <= _MOST_EXACT:
+    if n <= _MAX_EXACT:
         return np.array(list(product((-1.0, 1.0), repeat=n)))
     return np.random.default_rng(SEED).choice((-1.0, 1.0), size=(RESAMPLES, n))
 

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from penstock.errors import InputError
-from penstock.lab.grid.backend import Kind
+from penstock.lab.grid.backend import RunBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 
 #: Axes that decide which load is met; runs are compared only where it is the same.
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     changes: Mapping[str, Any]
 
 
-def choices_of(axis: str, value: Any, kind: Kind[Any]) -> Iterator[Choice]:
+def choices_of(axis: str, value: Any, kind: RunBackend[Any]) -> Iterator[Choice]:
     """All choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
@@ -43,7 +43,7 @@ def choices_of(axis: str, value: Any, kind: Kind[Any]) -> Iterator[Choice]:
 
 
 def _choices_of_table(
-    axis: str, given: Mapping[str, Any], where: str, kind: Kind[Any]
+    axis: str, given: Mapping[str, Any], where: str, kind: RunBackend[Any]
 ) -> Iterator[Choice]:
     refuse_unknown(given, (*kind.fields, "label"), where)
     table = by_first_name(given, kind.aliases, where)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 Result = dict[str, Any]
 
 
-class Spec(Protocol):
+class AnySpec(Protocol):
     """What is asked of one run, whatever runs it."""
 
     @property
@@ -23,10 +23,10 @@ class Spec(Protocol):
         """Write as plain dictionaries."""
 
 
-S = TypeVar("S", bound=Spec)
+S = TypeVar("S", bound=AnySpec)
 
 
-class Kind(Protocol[S]):
+class RunBackend(Protocol[S]):
     """Runs in a simulator, or on Spark."""
 
     @property

@@ -28,14 +28,14 @@ from typing import Any
 from penstock.errors import InputError
 from penstock.files.text import read_toml
 from penstock.lab.grid.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
-from penstock.lab.grid.backend import Kind, Spec
+from penstock.lab.grid.backend import AnySpec, RunBackend
 from penstock.lab.grid.backends import find_kind
-from penstock.lab.grid.simulated_backend import Simulated
+from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
 #: Two days of two cores; more is a slip of the finger.
-MOST_RUNS = 500_000
+MAX_RUNS = 500_000
 _LONGEST_NAME = 120
 
 
@@ -49,7 +49,7 @@ class Cell:
     group: str
     #: What sets the cell apart within its group.
     label: str
-    specs: tuple[Spec, ...]
+    specs: tuple[AnySpec, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,12 @@ class Grid:
 
     name: str
     cells: tuple[Cell, ...]
-    kind: Kind[Any] = field(default_factory=Simulated)
+    kind: RunBackend[Any] = field(default_factory=SimulatedBackend)
     #: What people should know about the results.
     note: str = ""
 
     @property
-    def runs(self) -> dict[str, tuple[Spec, ...]]:
+    def runs(self) -> dict[str, tuple[AnySpec, ...]]:
         """The runs of each cell by its name."""
         return {cell.name: cell.specs for cell in self.cells}
 
@@ -80,7 +80,7 @@ def read_grid(path: Path) -> Grid:
 def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
     refuse_unknown(data, ("name", "on", "note", "base", "grid"), "")
-    kind = find_kind(data.get("on", Simulated.name))
+    kind = find_kind(data.get("on", SimulatedBackend.name))
     for section in ("base", "grid"):
         if not isinstance(data.get(section, {}), Mapping):
             raise InputError(section, f"must be a table, got {data[section]!r}")
@@ -98,8 +98,8 @@ def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     axes = {axis: list(choices_of(axis, value, kind)) for axis, value in table.items()}
     refuse_conflicts(axes)
     size = math.prod(map(len, axes.values())) * len(seeds)
-    if size > MOST_RUNS:
-        raise InputError("grid", f"must be at most {MOST_RUNS} runs, got {size}")
+    if size > MAX_RUNS:
+        raise InputError("grid", f"must be at most {MAX_RUNS} runs, got {size}")
     cells = [_cell(axes, taken, base, seeds, kind) for taken in product(*axes.values())]
     _refuse_twins(cells)
     note = " ".join(note.split())
@@ -116,7 +116,7 @@ def check_grid(grid: Grid, where: str = "") -> None:
             raise wrong.at(", ".join(place for place in places if place)) from None
 
 
-def _base(given: Mapping[str, Any], kind: Kind[Any]) -> dict[str, Any]:
+def _base(given: Mapping[str, Any], kind: RunBackend[Any]) -> dict[str, Any]:
     refuse_unknown(given, kind.fields, "base")
     table = by_first_name(given, kind.aliases, "base")
     for name, value in table.items():
@@ -140,7 +140,7 @@ def _cell(
     taken: Sequence[Choice],
     base: Mapping[str, Any],
     seeds: Iterable[int],
-    kind: Kind[Any],
+    kind: RunBackend[Any],
 ) -> Cell:
     fields = dict(base)
     for choice in taken:

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
-from penstock.lab.grid.backend import Kind, Result, S, Spec
+from penstock.lab.grid.backend import AnySpec, Result, RunBackend, S
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -32,7 +32,7 @@ class _Task(Generic[S]):
 
     name: str
     spec: S
-    kind: Kind[S]
+    kind: RunBackend[S]
     out: Path | None
 
     @property
@@ -48,7 +48,7 @@ class _Task(Generic[S]):
 
 def run_all(
     specs: Mapping[str, Sequence[S]],
-    kind: Kind[S],
+    kind: RunBackend[S],
     out: Path | None = None,
     jobs: int | None = None,
     progress: Callable[[WorkProgress], None] | None = None,
@@ -120,7 +120,7 @@ class Kept(NamedTuple):
     outdated: int
 
 
-def kept_results(specs: Mapping[str, Sequence[S]], kind: Kind[S], out: Path) -> Kept:
+def kept_results(specs: Mapping[str, Sequence[S]], kind: RunBackend[S], out: Path) -> Kept:
     """Read the results that are there, outdated ones too."""
     kept: dict[str, list[Result]] = {cell: [] for cell in specs}
     missing = outdated = 0
@@ -143,7 +143,9 @@ def write_atomically(path: Path, data: Any) -> None:
     half.replace(path)
 
 
-def _tasks(specs: Mapping[str, Sequence[S]], kind: Kind[S], out: Path | None) -> Iterator[_Task[S]]:
+def _tasks(
+    specs: Mapping[str, Sequence[S]], kind: RunBackend[S], out: Path | None
+) -> Iterator[_Task[S]]:
     """First one run of every cell, then the second ones: the time left can be told early."""
     columns = ([(cell, spec) for spec in members] for cell, members in specs.items())
     seen = set()
@@ -155,7 +157,7 @@ def _tasks(specs: Mapping[str, Sequence[S]], kind: Kind[S], out: Path | None) ->
         yield _Task(name=name, spec=spec, kind=kind, out=out)
 
 
-def _run_name(cell: str, spec: Spec) -> str:
+def _run_name(cell: str, spec: AnySpec) -> str:
     return f"{cell}-{spec.seed}"
 
 

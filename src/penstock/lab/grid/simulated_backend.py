@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 from penstock import control, core, engines
 from penstock.core.frozen_dict import FrozenDict, freeze
 from penstock.lab.grid.backend import Result, fingerprint
-from penstock.runs.simulation import RunSpec, prepare, simulate
+from penstock.runs.simulation import RunSpec, prepare_simulation, simulate
 
-_MOST_TICKS_TRIED = 40
+_MAX_TICKS_TRIED = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedBackend:
     """Runs specs in the simulator; other processes import the function by its name."""
 
     function: Callable[[RunSpec], Result] = simulate
@@ -36,14 +36,14 @@ class Simulated:
 
     def check(self, spec: RunSpec) -> None:
         """Make it ready and let its policy answer once."""
-        ticks = prepare(spec).ticks()
-        for _, tick in zip(range(_MOST_TICKS_TRIED), ticks, strict=False):
+        ticks = prepare_simulation(spec).ticks()
+        for _, tick in zip(range(_MAX_TICKS_TRIED), ticks, strict=False):
             if tick.decision is not None:
                 break
 
     def inputs(self, spec: RunSpec) -> str:
         """Digest of the simulator, the policy's code and everything that is loaded by name."""
-        ready = prepare(spec)
+        ready = prepare_simulation(spec)
         policy = ready.decider.policy
         source = inspect.unwrap(policy.decide)
         code = Path(inspect.getfile(source)).read_bytes() if inspect.isfunction(source) else b""

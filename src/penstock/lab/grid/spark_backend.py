@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from penstock.core.frozen_dict import FrozenDict, freeze
 from penstock.errors import InputError
 from penstock.lab.grid.backend import Result, fingerprint
-from penstock.lab.grid.subprocess_run import run_apart
+from penstock.lab.grid.subprocess_run import run_in_subprocess
 from penstock.pipelines.description import describe
 from penstock.runs.spark_spec import SparkSpec
 
@@ -22,10 +22,10 @@ _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "se
 
 
 @dataclass(frozen=True, slots=True)
-class OnSpark:
+class SparkBackend:
     """See `penstock.lab.grid.backend`. The function runs a spec in a directory of its own."""
 
-    function: Callable[[SparkSpec, Path], Result] = run_apart
+    function: Callable[[SparkSpec, Path], Result] = run_in_subprocess
 
     name: ClassVar[str] = "spark"
     fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN)
@@ -48,16 +48,16 @@ class OnSpark:
 
     def check(self, spec: SparkSpec) -> None:
         """Make it ready, which asks its policy once."""
-        from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+        from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
 
-        prepare(spec)
+        prepare_spark_run(spec)
 
     def inputs(self, spec: SparkSpec) -> str:
         """Digest of the pipeline's functions, the policy's code, the load and all defaults."""
         # not before it is needed: grids of simulations shall not wait for it
-        from penstock.runs.spark_preparation import prepare  # noqa: PLC0415
+        from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
 
-        ready = prepare(spec)
+        ready = prepare_spark_run(spec)
         operators, feeds = ready.pipeline.operators.values(), ready.pipeline.feeds.values()
         functions = (*(op.function for op in operators), *(feed.make for feed in feeds))
         files = {file for function in functions for file in _files(function)}

@@ -27,7 +27,9 @@ COMMAND = (sys.executable, "-m", "penstock", "run", "--plain", "--resume")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run_apart(spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND) -> dict[str, Any]:
+def run_in_subprocess(
+    spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND
+) -> dict[str, Any]:
     """Run a spec from its beginning and return its figures; an earlier one is moved aside.
 
     Ctrl-C stops the run at the end of a batch, a second one at once; then `KeyboardInterrupt`

@@ -10,14 +10,14 @@ from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
 from penstock.lab.grid.runner import in_parallel, write_atomically
 from penstock.lab.hindsight.cheapest_run import beside, hindsight, hindsight_key
-from penstock.runs.simulation import RunSpec, prepare
+from penstock.runs.simulation import RunSpec, prepare_simulation
 
 #: Version of the files in `hindsight/`.
 VERSION = 1
 BOUNDS = "hindsight"
 
 
-class Bound(NamedTuple):
+class CostBound(NamedTuple):
     """What is kept of a hindsight."""
 
     replica_hours: float
@@ -40,7 +40,7 @@ def with_hindsight(
         for cell, runs in results.items()
         for index, run in enumerate(runs)
     }
-    keys = {place: hindsight_key(prepare(spec)) for place, spec in specs.items()}
+    keys = {place: hindsight_key(prepare_simulation(spec)) for place, spec in specs.items()}
     one_of = {key: specs[place] for place, key in keys.items()}
     bounds = _bounds(one_of, out, jobs, progress)
     return {
@@ -54,7 +54,7 @@ def _bounds(
     out: Path | None,
     jobs: int | None,
     progress: Callable[[WorkProgress], None] | None,
-) -> dict[str, Bound]:
+) -> dict[str, CostBound]:
     bounds = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
     todo = [key for key in one_of if key not in bounds]
     tell, kept = progress or (lambda _: None), len(bounds)
@@ -72,17 +72,17 @@ def _bounds(
     return bounds
 
 
-def bound_of(spec: RunSpec) -> Bound:
+def bound_of(spec: RunSpec) -> CostBound:
     """Return the fewest replica hours that would have done for the load of a run."""
     try:
-        found = hindsight(prepare(spec))
+        found = hindsight(prepare_simulation(spec))
     except PenstockError as error:  # as a text, which travels between processes
         place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
         raise PenstockError(f"hindsight of {place}: {error}") from None
-    return Bound(found.replica_hours, found.feasible)
+    return CostBound(found.replica_hours, found.feasible)
 
 
-def _beside(run: Result, bound: Bound) -> Result:
+def _beside(run: Result, bound: CostBound) -> Result:
     told = beside(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
     return {**run, "hindsight": told}
 
@@ -91,13 +91,13 @@ def _file(out: Path | None, key: str) -> Path | None:
     return out / BOUNDS / f"{key}.json" if out else None
 
 
-def _kept(file: Path | None) -> Bound | None:
+def _kept(file: Path | None) -> CostBound | None:
     if file is None or not file.is_file():
         return None
     try:
         stored = json.loads(file.read_text(encoding="utf-8"))
         if stored["version"] != VERSION:
             return None
-        return Bound(stored["replica_hours"], stored["feasible"])
+        return CostBound(stored["replica_hours"], stored["feasible"])
     except (OSError, ValueError, KeyError, TypeError):
         return None

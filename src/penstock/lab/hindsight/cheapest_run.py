@@ -42,20 +42,20 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Queues
 from penstock.errors import InputError
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
-from penstock.lab.hindsight.program import Course, Program, solve
-from penstock.runs.simulation import Prepared
+from penstock.lab.hindsight.program import Program, ReplicaPath, solve
+from penstock.runs.simulation import PreparedSimulation
 from penstock.workloads.workload import Workload
 
 #: Goes into the key of kept answers: another number for another program.
 VERSION = 1
 #: Changes take effect at multiples of this, or of a multiple if there would be too many.
 TICK_S = 15
-MOST_TICKS = 280
+MAX_TICKS = 280
 #: Where it matters from which rung a change comes, fewer ticks; the most rungs, and rungs^2 times
 #: the seconds of a change.
-MOST_TICKS_IF_UNLIKE = 140
-MOST_RUNGS_IF_UNLIKE = 64
-MOST_DETAIL = 500_000
+MAX_TICKS_IF_UNLIKE = 140
+MAX_RUNGS_IF_UNLIKE = 64
+MAX_DETAIL = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def beside(replica_hours: float, least: float, *, feasible: bool) -> dict[str, A
     }
 
 
-def hindsight(prepared: Prepared) -> Hindsight:
+def hindsight(prepared: PreparedSimulation) -> Hindsight:
     """Return the cheapest course that meets the objective, or else the least violating one.
 
     The worst latency is least on the highest rung all the time: nothing ever waits less.
@@ -133,7 +133,7 @@ def latency_anyway_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
     return max(longest_s.values())
 
 
-def hindsight_key(prepared: Prepared) -> str:
+def hindsight_key(prepared: PreparedSimulation) -> str:
     """A name for the answer, the same for all runs that have the same one.
 
     It is made of the load, the pipeline, the profile and the objective; policies, guards,
@@ -167,7 +167,7 @@ class _Laid(NamedTuple):
     program: Program
 
 
-def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, Course]:
+def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, ReplicaPath]:
     """The cheapest course in which no record waits for longer."""
     solved = [
         (way, course) for way in ways if (course := solve(way.program.within(oldest_s))) is not None
@@ -189,8 +189,8 @@ def _others(load: Workload, whole: _Laid, ladder: Ladder, oldest_s: int) -> list
 
 def _lay_out(load: Workload, changes: Changes) -> _Laid:
     steps = max(1, round(load.duration_s / STEP_S))
-    tick_s = TICK_S * math.ceil(steps / (TICK_S * MOST_TICKS))
-    if not changes.alike and steps > tick_s * MOST_TICKS_IF_UNLIKE:
+    tick_s = TICK_S * math.ceil(steps / (TICK_S * MAX_TICKS))
+    if not changes.alike and steps > tick_s * MAX_TICKS_IF_UNLIKE:
         tick_s *= 2
     ticks = math.ceil(steps / tick_s)
     arrivals = np.zeros(ticks * tick_s)
@@ -199,7 +199,7 @@ def _lay_out(load: Workload, changes: Changes) -> _Laid:
     # a change that takes longer than the run never happens
     seconds = (hold if hold <= ticks else 1) * tick_s
     if not changes.alike:
-        most = min(MOST_RUNGS_IF_UNLIKE, math.isqrt(MOST_DETAIL // seconds))
+        most = min(MAX_RUNGS_IF_UNLIKE, math.isqrt(MAX_DETAIL // seconds))
         changes = Changes(changes.ladder.thinned(most), changes.rules)
     program = Program(
         arrivals=arrivals.reshape(ticks, tick_s),

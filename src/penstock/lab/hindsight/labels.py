@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 #: Labels kept for each rung; where there would be more, some are left out at even distances.
-MOST_LABELS = 96
+MAX_LABELS = 96
 
 
 class Labels(NamedTuple):
@@ -50,10 +50,10 @@ def unbeaten(parts: list[Labels], rungs: int) -> Labels:
 def _thin(labels: Labels) -> Labels:
     """At most so many labels a rung; the cheapest and the one with the least backlog stay."""
     count = np.bincount(labels.rung)
-    if count.max() <= MOST_LABELS:
+    if count.max() <= MAX_LABELS:
         return labels
     last = np.cumsum(count) - 1
     to_last = last[labels.rung] - np.arange(len(labels.rung))
-    keep = to_last % -(-count // MOST_LABELS)[labels.rung] == 0
+    keep = to_last % -(-count // MAX_LABELS)[labels.rung] == 0
     keep[(last - count + 1)[count > 0]] = True
     return labels.of(keep)

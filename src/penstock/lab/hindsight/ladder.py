@@ -15,7 +15,7 @@ from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.lab.hindsight.labels import BoolArray, FloatArray, IntArray
 
 #: Rungs up to the peak; where there would be more, some are left out at even distances.
-MOST_RUNGS = 128
+MAX_RUNGS = 128
 #: Rungs above the peak, to catch up with; few, for they are needed for minutes.
 CATCH_UP_RUNGS = 12
 CATCH_UP = 2.0
@@ -98,8 +98,8 @@ def build_ladder(pipeline: SimulatedPipeline, profile: Profile, peak_rate: float
 def _rates(unit_rates: FloatArray, peak_rate: float) -> FloatArray:
     """Rates above which some operator needs one replica more."""
     reached = unit_rates[np.isfinite(unit_rates)]
-    if np.sum(peak_rate / reached) > MOST_RUNGS:
-        needed = np.linspace(0, peak_rate, MOST_RUNGS)
+    if np.sum(peak_rate / reached) > MAX_RUNGS:
+        needed = np.linspace(0, peak_rate, MAX_RUNGS)
     else:
         steps = (np.arange(1, peak_rate // unit + 1) * unit for unit in reached)
         needed = np.concatenate(([0.0], *steps))

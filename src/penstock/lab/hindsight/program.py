@@ -19,7 +19,7 @@ FINEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class ReplicaPath:
     """From which ticks on one stands on which rungs."""
 
     ticks: tuple[int, ...]
@@ -79,12 +79,12 @@ class Program:
         limits[len(limits) - self.beyond_s :] = np.inf
         return replace(self, limits=limits.reshape(self.arrivals.shape))
 
-    def replica_s(self, course: Course) -> int:
+    def replica_s(self, course: ReplicaPath) -> int:
         """What a course costs."""
         costs = np.multiply(self._lengths(course), self.totals[list(course.rungs)])
         return int(costs.sum()) * self.seconds - int(self.totals[course.rungs[-1]]) * self.beyond_s
 
-    def carried(self, course: Course) -> FloatArray:
+    def carried(self, course: ReplicaPath) -> FloatArray:
         """What can be carried in each second on a given course."""
         seconds = self._lengths(course) * self.seconds
         carried = np.repeat(self.rates[list(course.rungs)], seconds)
@@ -109,28 +109,28 @@ class Program:
     def _offered(self) -> FloatArray:
         return np.concatenate(([0.0], np.cumsum(self.arrivals)))
 
-    def _lengths(self, course: Course) -> IntArray:
+    def _lengths(self, course: ReplicaPath) -> IntArray:
         """Ticks on each rung."""
         return np.diff(np.array((*course.ticks, self.ticks)))
 
 
-class Stretch(NamedTuple):
+class ConstantSpan(NamedTuple):
     """What some time does to a backlog q: max(q + shift, floor), if q <= most."""
 
     shift: FloatArray
     floor: FloatArray
     most: FloatArray
 
-    def of(self, ways: Any) -> "Stretch":
+    def of(self, ways: Any) -> "ConstantSpan":
         """That of some ways, by place."""
-        return Stretch(self.shift[ways], self.floor[ways], self.most[ways])
+        return ConstantSpan(self.shift[ways], self.floor[ways], self.most[ways])
 
     def after(self, backlog: FloatArray) -> tuple[FloatArray, BoolArray]:
         """What is left of each backlog, and whether it was small enough to keep the limits."""
         return np.maximum(backlog + self.shift, self.floor), backlog <= self.most
 
 
-def solve(program: Program) -> Course | None:
+def solve(program: Program) -> ReplicaPath | None:
     """Return the cheapest course that keeps all limits, None if there is none."""
     rungs = np.arange(len(program.rates))
     reached = [Labels(rungs, np.zeros_like(rungs), np.zeros(len(rungs)))]
@@ -168,17 +168,17 @@ def _may_change(program: Program, labels: Labels) -> BoolArray:
     return labels.backlog <= (program.slack if program.empty_at_change else np.inf)
 
 
-def _stretch(program: Program, tick: int, rates: FloatArray) -> Stretch:
+def _stretch(program: Program, tick: int, rates: FloatArray) -> ConstantSpan:
     """What the ticks from one on do to a backlog, for rates whose last axis are seconds."""
     end = tick + rates.shape[-1] // program.seconds
     room = program.limits[tick:end].ravel() + program.slack
     net = np.cumsum(program.arrivals[tick:end].ravel() - rates, axis=-1)
     floor = net - np.minimum(np.minimum.accumulate(net, axis=-1), 0.0)
     most = np.where((floor <= room).all(axis=-1), (room - net).min(axis=-1), -np.inf)
-    return Stretch(net[..., -1], floor[..., -1], most)
+    return ConstantSpan(net[..., -1], floor[..., -1], most)
 
 
-def _walk_back(program: Program, reached: list[Labels]) -> Course:
+def _walk_back(program: Program, reached: list[Labels]) -> ReplicaPath:
     """The way to the cheapest label at the end."""
     labels = reached[-1]
     beyond = program.prices[labels.rung] * program.beyond_s
@@ -191,7 +191,7 @@ def _walk_back(program: Program, reached: list[Labels]) -> Course:
             ticks.append(tick)
             rungs.append(rung)
         at = at_before
-    return Course((0, *ticks[::-1]), tuple(rungs[::-1]))
+    return ReplicaPath((0, *ticks[::-1]), tuple(rungs[::-1]))
 
 
 def _origin(program: Program, reached: list[Labels], tick: int, at: int) -> tuple[int, int]:

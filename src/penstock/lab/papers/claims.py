@@ -22,7 +22,7 @@ from penstock.lab.comparison.statistics import interval_of_mean, interval_of_pai
 TIE = 0.10
 
 
-class Answer(StrEnum):
+class ClaimAnswer(StrEnum):
     """The verdict on a claim."""
 
     YES = "yes"
@@ -80,7 +80,7 @@ class Verdict:
     """A claim with what was measured."""
 
     claim: Claim
-    answer: Answer
+    answer: ClaimAnswer
     measured: str
     without: str = ""
 
@@ -155,15 +155,15 @@ def _parse_link(text: str) -> Link:
 def judge(claim: Claim, results: Results) -> Verdict:
     """Return the verdict over the runs of all cells."""
     if claim.undecidable:
-        return Verdict(claim=claim, answer=Answer.UNDECIDED, measured=claim.undecidable)
+        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured=claim.undecidable)
     if holes := [hole for check in claim.checks for hole in _holes(check, results)]:
-        return Verdict(claim=claim, answer=Answer.UNDECIDED, measured="; ".join(holes))
+        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(holes))
     answers = [_judge_check(check, results) for check in claim.checks]
-    answer = Answer.YES
-    if Answer.NO in answers:
-        answer = Answer.NO
-    elif Answer.UNDECIDED in answers:
-        answer = Answer.UNDECIDED
+    answer = ClaimAnswer.YES
+    if ClaimAnswer.NO in answers:
+        answer = ClaimAnswer.NO
+    elif ClaimAnswer.UNDECIDED in answers:
+        answer = ClaimAnswer.UNDECIDED
     measured = "; ".join(_measured(check, results) for check in claim.checks)
     without = ""
     if (
@@ -176,15 +176,15 @@ def judge(claim: Claim, results: Results) -> Verdict:
     return Verdict(claim=claim, answer=answer, measured=measured, without=without)
 
 
-def _judge_check(check: Check, results: Results) -> Answer:
+def _judge_check(check: Check, results: Results) -> ClaimAnswer:
     if check.band is not None:
         low, high = check.band
-        return Answer.YES if low <= _number(check, results) <= high else Answer.NO
+        return ClaimAnswer.YES if low <= _number(check, results) <= high else ClaimAnswer.NO
     answers = [_judge_link(link, check.measure, results) for link in check.links]
-    for answer in (Answer.NO, Answer.UNDECIDED):
+    for answer in (ClaimAnswer.NO, ClaimAnswer.UNDECIDED):
         if answer in answers:
             return answer
-    return Answer.YES
+    return ClaimAnswer.YES
 
 
 def _number(check: Check, results: Results) -> float:
@@ -195,16 +195,16 @@ def _number(check: Check, results: Results) -> float:
     return mean / other if other else math.inf
 
 
-def _judge_link(link: Link, name: str, results: Results) -> Answer:
+def _judge_link(link: Link, name: str, results: Results) -> ClaimAnswer:
     left, right = (_values(name, cell, results) for cell in (link.left, link.right))
     larger = max(abs(sum(left)), abs(sum(right)))
     gap = abs(sum(left) - sum(right)) / larger if larger else 0.0
     if not link.strict and gap <= TIE:
-        return Answer.YES
+        return ClaimAnswer.YES
     _, low, high = interval_of_paired_difference(left, right)
     if low > 0:
-        return Answer.YES
-    return Answer.NO if high < 0 or gap <= 0.01 else Answer.UNDECIDED
+        return ClaimAnswer.YES
+    return ClaimAnswer.NO if high < 0 or gap <= 0.01 else ClaimAnswer.UNDECIDED
 
 
 def _values(name: str, cell: str, results: Results) -> list[float]:

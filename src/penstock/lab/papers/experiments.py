@@ -11,11 +11,11 @@ from typing import Any
 from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
 from penstock.files.text import read_toml
-from penstock.lab.grid.simulated_backend import Simulated
+from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
 from penstock.lab.papers.printed_tables import Printed, parse_printed
-from penstock.lab.papers.run_timeline import Course
-from penstock.runs.simulation import RunSpec, prepare, simulate
+from penstock.lab.papers.run_timeline import RunTimeline
+from penstock.runs.simulation import RunSpec, prepare_simulation, simulate
 from penstock.runs.spec_fields import check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
@@ -26,7 +26,7 @@ PANELS = ("offered", "replicas", "latency", "age", "backlog")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class PaperFigure:
     """A figure to be redrawn: one run of each cell over time."""
 
     id: str
@@ -36,7 +36,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PaperExperiments:
     """A paper's experiments."""
 
     paper: str
@@ -45,10 +45,10 @@ class Published:
     cells: Mapping[str, RunSpec]
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
-    figures: tuple[Figure, ...]
+    figures: tuple[PaperFigure, ...]
     printed: Printed | None = None
 
-    def with_traces_in(self, folder: Path) -> "Published":
+    def with_traces_in(self, folder: Path) -> "PaperExperiments":
         """The same experiments with their traces read from a folder."""
         cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
         return replace(self, cells=cells)
@@ -72,7 +72,7 @@ def experiments_folder() -> Path:
     return inside if inside.is_dir() else package.parents[1] / "experiments"
 
 
-def load_published(paper: str) -> Published:
+def load_experiments(paper: str) -> PaperExperiments:
     """Load the experiments of a paper by name."""
     known = (*PAPERS, *ON_TRACES)
     if paper not in known:
@@ -80,12 +80,12 @@ def load_published(paper: str) -> Published:
     path = experiments_folder() / f"{paper}.toml"
     data = read_toml(path, path.name)
     try:
-        return parse_published(data)
+        return parse_experiments(data)
     except InputError as error:
         raise error.at(path.name) from None
 
 
-def parse_published(data: Mapping[str, Any]) -> Published:
+def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
     """Read a paper's experiments from parsed TOML."""
     known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures", "printed")
     refuse_unknown(data, known, "")
@@ -95,7 +95,7 @@ def parse_published(data: Mapping[str, Any]) -> Published:
         for name, table in data.get("cells", {}).items()
     }
     claims = tuple(parse_claim(claim, cells) for claim in data.get("claims", ()))
-    return Published(
+    return PaperExperiments(
         paper=data["paper"],
         title=data["title"],
         source=data["source"],
@@ -107,18 +107,18 @@ def parse_published(data: Mapping[str, Any]) -> Published:
     )
 
 
-def check_published(published: Published) -> None:
+def check_published(published: PaperExperiments) -> None:
     """Prepare every cell, so that a mistake is found before the first run."""
     for name, spec in published.cells.items():
         try:
-            prepare(spec)
+            prepare_simulation(spec)
         except InputError as error:
             raise error.under(f"cells.{name}") from None
 
 
 def simulate_and_follow(spec: RunSpec) -> dict[str, Any]:
     """One run with its figures, and with those of its course."""
-    course = Course()
+    course = RunTimeline()
     return simulate(spec, course.add) | {"course": course.result()}
 
 
@@ -139,7 +139,7 @@ def follow(spec: RunSpec, measures: Sequence[str]) -> dict[str, list[tuple[float
 
 
 def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    refuse_unknown(table, Simulated.fields, where)
+    refuse_unknown(table, SimulatedBackend.fields, where)
     for field, value in table.items():
         check_field(field, value, f"{where}.{field}")
     return {
@@ -155,7 +155,7 @@ def _found_in(folder: Path, spec: RunSpec) -> RunSpec:
     return replace(spec, workload_params={**spec.workload_params, "file": file})
 
 
-def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Figure:
+def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> PaperFigure:
     refuse_unknown(data, ("id", "title", "cells", "panels"), "figures")
     for cell in data["cells"]:
         if cell not in cells:
@@ -164,7 +164,7 @@ def _figure(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Figure:
         if panel not in PANELS:
             problem = f"unknown panel {panel!r}"
             raise InputError(f"figures.{data['id']}", problem, nearest(panel, PANELS))
-    return Figure(
+    return PaperFigure(
         id=data["id"],
         title=data["title"],
         cells=tuple(data["cells"]),

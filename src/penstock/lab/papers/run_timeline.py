@@ -19,7 +19,7 @@ from penstock.runs.scores import percentile
 FEW = 10
 
 
-class Course:
+class RunTimeline:
     """Adds up ticks; `result` is what a claim's measure finds under `course`."""
 
     def __init__(self) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import pyarrow as pa
 
 from penstock.errors import InputError, nearest
-from penstock.nexmark.event_order import BIDS, ROUND, Kind
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.event_order import BIDS, ROUND, EventKind
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import making
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
@@ -24,11 +24,11 @@ RESULTS, OUT = "results", "out"
 #: Seconds that events may be behind. They are made in order, but replicas work side by side.
 DELAY_S = 4.0
 #: Rows that are handed on together, at most.
-_MOST_ROWS = 1 << 16
+_MAX_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
+class QueryTruth:
     """What must be in `out`: SQL of DuckDB over the tables persons, auctions and bids."""
 
     sql: str
@@ -55,15 +55,15 @@ def check_variant(query: str, variant: Variant, has: Sequence[Variant]) -> None:
         raise InputError("variant", problem, hint)
 
 
-def usual(variant: Variant) -> Setting:
+def usual(variant: Variant) -> StreamSettings:
     """Return the setting of a variant: the thesis has nothing hot."""
-    return Setting(hot=variant == "reference")
+    return StreamSettings(hot=variant == "reference")
 
 
 def sources(
     pipeline: Pipeline,
-    setting: Setting,
-    columns: Mapping[Kind, str],
+    setting: StreamSettings,
+    columns: Mapping[EventKind, str],
     delay_s: float | None = None,
     change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> None:
@@ -90,7 +90,7 @@ def sources(
 def row_by_row(
     query: str,
     variant: Variant,
-    setting: Setting | None,
+    setting: StreamSettings | None,
     summary: str,
     work: "Callable[[DataFrame], DataFrame]",
     columns: tuple[str, str],
@@ -107,17 +107,17 @@ def row_by_row(
     return pipeline
 
 
-def chunk_rows(kind: Kind, setting: Setting, delay_s: float) -> int:
+def chunk_rows(kind: EventKind, setting: StreamSettings, delay_s: float) -> int:
     """Return how many rows of a kind may be handed on together: those of half the delay.
 
     Before an operator with state they are put in the order of slices, which is not that of time.
     If it reads only some of them at once, its watermark must not pass the others.
     """
     rows = setting.clock.rate * kind.share / ROUND * delay_s / 2
-    return int(min(max(rows, 1), _MOST_ROWS))
+    return int(min(max(rows, 1), _MAX_ROWS))
 
 
-def read_from(kind: Kind) -> str:
+def read_from(kind: EventKind) -> str:
     """Name the topic with the columns of a kind of events that a query needs."""
     return f"{kind.name}-read"
 

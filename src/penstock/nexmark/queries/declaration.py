@@ -6,7 +6,7 @@ from penstock.nexmark.event_order import KINDS, ROUND
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.common import Variant, usual
 from penstock.nexmark.queries.simulated_work import bounded, lasting
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import Following
 from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.workload import Workload
@@ -22,7 +22,7 @@ def declare(
     return bounded(pipeline, load.peak_rate) if load is not None else pipeline
 
 
-def paced(query: str, variant: Variant, load: Workload) -> Setting:
+def paced(query: str, variant: Variant, load: Workload) -> StreamSettings:
     """Return the variant's setting with times that follow the workload of a run.
 
     The workload counts the events that the query reads; those that it does not read happen

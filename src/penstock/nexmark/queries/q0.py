@@ -2,20 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COLUMNS = "auction long, bidder long, price long, dateTime timestamp, extra string"
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(sql='select auction, bidder, price, "dateTime", extra from bids')
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(sql='select auction, bidder, price, "dateTime", extra from bids')
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     return row_by_row("q0", variant, setting, "bids as they are", mapper, (COLUMNS, COLUMNS))
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries.common import (
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -16,7 +16,7 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.text_columns import pc
 
@@ -27,14 +27,14 @@ COLUMNS: dict[Variant, str] = {
     "reference": "auction long, bidder long, price {}, dateTime timestamp, extra string",
 }
 PRICE: dict[Variant, str] = {"thesis": "long", "reference": "decimal(23,3)"}
-TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "thesis": QueryTruth(
         sql="""
         select auction, bidder, trunc(price::float * 0.82::float)::bigint as price, "dateTime"
         from bids
         """
     ),
-    "reference": Truth(
+    "reference": QueryTruth(
         sql="""
         select auction, bidder, (price::decimal(20, 0) * 0.908)::decimal(23, 3) as price,
             "dateTime", extra
@@ -44,7 +44,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "thesis", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q1", variant, "bids in euros")
     setting = setting or usual(variant)

@@ -6,8 +6,8 @@ who wants files reads them from there.
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 READ = "auction long, bidder long, price long, dateTime timestamp, extra string"
 COLUMNS = f"{READ}, dt string, hm string"
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         select auction, bidder, price, "dateTime", extra,
             strftime("dateTime", '%Y-%m-%d') as dt, strftime("dateTime", '%H:%M') as hm
@@ -26,7 +26,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     return row_by_row("q10", variant, setting, "bids by day and minute", mapper, (READ, COLUMNS))
 

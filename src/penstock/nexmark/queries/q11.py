@@ -8,7 +8,7 @@ from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries.common import (
     DELAY_S,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -16,13 +16,13 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.session_windows import sessions
 
 GAP_S = 10
 #: Bids that are exactly a gap apart belong together, and until then one may still come.
-_TRUTH = Truth(
+_TRUTH = QueryTruth(
     sql="""
     with timed as (
         select bidder, epoch_us("dateTime") as t from bids
@@ -38,11 +38,11 @@ _TRUTH = Truth(
     """,
     closed_by="window",
 )
-TRUTHS: dict[Variant, Truth] = {"thesis": _TRUTH, "reference": _TRUTH}
+TRUTHS: dict[Variant, QueryTruth] = {"thesis": _TRUTH, "reference": _TRUTH}
 
 
 def build(
-    variant: Variant = "thesis", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "thesis", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline; the variants differ in whether some bidders are hot."""
     pipeline = begin("q11", variant, "bids of bidders, by session")

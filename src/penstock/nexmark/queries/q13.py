@@ -6,8 +6,8 @@ text. Here it is made where it is needed.
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SIDE = 10_000
 READ = "auction long, bidder long, price long, dateTime timestamp"
 COLUMNS = f"{READ}, value string"
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         select auction, bidder, price, "dateTime", side.key::varchar as value
         from bids join range(10000) side(key) on auction % 10000 = side.key
@@ -27,7 +27,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     about = "bids looked up in a table"
     return row_by_row("q13", variant, setting, about, join, (READ, COLUMNS))

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import EVENT
 
@@ -15,8 +15,8 @@ COLUMNS = (
     "auction long, bidder long, price decimal(23,3), bidTimeType string, dateTime timestamp, "
     "extra string, c_counts long"
 )
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         with euros as (
             select *, (price::decimal(20, 0) * 0.908)::decimal(23, 3) as euros,
@@ -34,7 +34,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     about = "bids of middle size by time of day"
     return row_by_row("q14", variant, setting, about, filter, (READ, COLUMNS))

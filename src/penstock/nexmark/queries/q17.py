@@ -11,7 +11,7 @@ from penstock.nexmark.queries.common import (
     DELAY_S,
     REFERENCE,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -19,7 +19,7 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ COLUMNS = (
     "auction long, day string, total_bids long, rank1_bids long, rank2_bids long, "
     "rank3_bids long, min_price long, max_price long, avg_price long, sum_price long"
 )
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         select auction, strftime("dateTime", '%Y-%m-%d') as day, count(*) as total_bids,
             count(*) filter (price < 10000) as rank1_bids,
@@ -47,7 +47,7 @@ TRUTHS: dict[Variant, Truth] = {
 
 
 def build(
-    variant: Variant = "reference", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "reference", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q17", variant, "how auctions did on each day", REFERENCE)

@@ -6,7 +6,7 @@ import pyarrow as pa
 from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries.common import (
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -14,7 +14,7 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 COLUMNS = "auction long, price long"
@@ -23,18 +23,18 @@ MULTIPLES: dict[Variant, tuple[int, ...]] = {
     "thesis": (1007, 1020, 2001, 2019, 2087),
     "reference": (123,),
 }
-TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "thesis": QueryTruth(
         sql="""
         select auction, price from bids
         where 0 in (auction % 1007, auction % 1020, auction % 2001, auction % 2019, auction % 2087)
         """
     ),
-    "reference": Truth(sql="select auction, price from bids where auction % 123 = 0"),
+    "reference": QueryTruth(sql="select auction, price from bids where auction % 123 = 0"),
 }
 
 
-def build(variant: Variant = "thesis", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "thesis", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q2", variant, "bids on certain auctions")
     setting = setting or usual(variant)

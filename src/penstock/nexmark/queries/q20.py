@@ -11,7 +11,7 @@ from penstock.nexmark.queries.common import (
     DELAY_S,
     REFERENCE,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -20,7 +20,7 @@ from penstock.nexmark.queries.common import (
     usual,
 )
 from penstock.nexmark.queries.q3 import CATEGORY, WAITS_S
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ COLUMNS = (
     f"{BIDS.schema}, itemName string, description string, initialBid long, reserve long, "
     "opened timestamp, expires timestamp, seller long, category long, auctionExtra string"
 )
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         select b.auction, b.bidder, b.price, b.channel, b.url, b."dateTime", b.extra,
             a."itemName", a.description, a."initialBid", a.reserve, a."dateTime" as opened,
@@ -45,7 +45,7 @@ TRUTHS: dict[Variant, Truth] = {
 
 
 def build(
-    variant: Variant = "reference", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "reference", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q20", variant, "bids with their auctions, of one category", REFERENCE)

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import EVENT
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 READ = "auction long, bidder long, price long, channel string, url string"
 COLUMNS = "auction long, bidder long, price long, channel string, channel_id string"
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         with famous(name, number) as (
             values ('apple', '0'), ('google', '1'), ('facebook', '2'), ('baidu', '3')
@@ -27,7 +27,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     about = "bids with the number of their channel"
     return row_by_row("q21", variant, setting, about, filter, (READ, COLUMNS))

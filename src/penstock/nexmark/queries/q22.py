@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from penstock.nexmark.queries.common import Truth, Variant, row_by_row
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.queries.common import QueryTruth, Variant, row_by_row
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ READ = "auction long, bidder long, price long, channel string, url string"
 COLUMNS = (
     "auction long, bidder long, price long, channel string, dir1 string, dir2 string, dir3 string"
 )
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         select auction, bidder, price, channel, string_split(url, '/')[4] as dir1,
             string_split(url, '/')[5] as dir2, string_split(url, '/')[6] as dir3
@@ -24,7 +24,7 @@ TRUTHS: dict[Variant, Truth] = {
 }
 
 
-def build(variant: Variant = "reference", setting: Setting | None = None) -> Pipeline:
+def build(variant: Variant = "reference", setting: StreamSettings | None = None) -> Pipeline:
     """Declare the pipeline."""
     about = "bids with the folders of their URL"
     return row_by_row("q22", variant, setting, about, mapper, (READ, COLUMNS))

@@ -11,7 +11,7 @@ from penstock.nexmark.event_order import AUCTIONS, PERSONS
 from penstock.nexmark.queries.common import (
     DELAY_S,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     chunk_rows,
@@ -20,7 +20,7 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.stream_joins import join
 from penstock.pipelines.text_columns import pc
@@ -37,14 +37,14 @@ _SQL = """
     where p.state in ('OR', 'ID', 'CA')
         and abs(epoch_us(a."dateTime") - epoch_us(p."dateTime")) <= {wait}
 """
-TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(sql=_SQL.format(wait=300_000_000)),
-    "reference": Truth(sql=_SQL.format(wait=600_000_000) + "and a.category = 10"),
+TRUTHS: dict[Variant, QueryTruth] = {
+    "thesis": QueryTruth(sql=_SQL.format(wait=300_000_000)),
+    "reference": QueryTruth(sql=_SQL.format(wait=600_000_000) + "and a.category = 10"),
 }
 
 
 def build(
-    variant: Variant = "thesis", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "thesis", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline; only the reference chooses auctions, too."""
     pipeline = begin("q3", variant, "who sells in certain states")

@@ -4,7 +4,7 @@ from penstock.nexmark.event_order import BIDS
 from penstock.nexmark.queries.common import (
     DELAY_S,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -14,7 +14,7 @@ from penstock.nexmark.queries.common import (
 )
 from penstock.nexmark.queries.largest_counts import STATE, STATE_KEY, largest
 from penstock.nexmark.queries.window_closing import COMPLETE, announcing
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.ready_function import Ready
 from penstock.pipelines.stateful.time_windows import windows
@@ -35,9 +35,11 @@ _COUNTED = """
     select auction, make_timestamp(start) as start, make_timestamp("end") as "end", n
     from counted where "end" <= $closed
 """
-TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(sql=_COUNTED.format(size=300_000_000, every=60_000_000), closed_by="window"),
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "thesis": QueryTruth(
+        sql=_COUNTED.format(size=300_000_000, every=60_000_000), closed_by="window"
+    ),
+    "reference": QueryTruth(
         sql=_COUNTED.format(size=10_000_000, every=2_000_000)
         + "qualify n = max(n) over (partition by start)",
         closed_by="largest",
@@ -46,7 +48,7 @@ TRUTHS: dict[Variant, Truth] = {
 
 
 def build(
-    variant: Variant = "thesis", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "thesis", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline; the thesis counts only."""
     pipeline = begin("q5", variant, "bids on auctions in sliding windows")

@@ -11,7 +11,7 @@ from penstock.nexmark.queries.common import (
     DELAY_S,
     REFERENCE,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -19,15 +19,15 @@ from penstock.nexmark.queries.common import (
     sources,
     usual,
 )
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 COLUMNS = "auction long, bidder long, price long, dateTime timestamp, extra string"
-TRUTHS: dict[Variant, Truth] = {
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "reference": QueryTruth(
         sql="""
         with timed as (
             select *, epoch_us("dateTime") as t from bids
@@ -44,7 +44,7 @@ TRUTHS: dict[Variant, Truth] = {
 
 
 def build(
-    variant: Variant = "reference", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "reference", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q7", variant, "the highest bids of every ten seconds", REFERENCE)

@@ -10,7 +10,7 @@ from penstock.nexmark.event_order import AUCTIONS, PERSONS
 from penstock.nexmark.queries.common import (
     DELAY_S,
     RESULTS,
-    Truth,
+    QueryTruth,
     Variant,
     begin,
     read_from,
@@ -19,7 +19,7 @@ from penstock.nexmark.queries.common import (
     usual,
 )
 from penstock.nexmark.queries.new_sellers import STATE, STATE_KEY, newcomers
-from penstock.nexmark.settings import Setting
+from penstock.nexmark.settings import StreamSettings
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.groups import Columns
 from penstock.pipelines.stateful.stream_joins import join
@@ -35,9 +35,9 @@ _PAIRS = """
     from persons p join auctions a on p.id = a.seller
         and epoch_us(p."dateTime") // 10000000 = epoch_us(a."dateTime") // 10000000
 """
-TRUTHS: dict[Variant, Truth] = {
-    "thesis": Truth(sql="select p.id, p.name, a.reserve" + _PAIRS),
-    "reference": Truth(
+TRUTHS: dict[Variant, QueryTruth] = {
+    "thesis": QueryTruth(sql="select p.id, p.name, a.reserve" + _PAIRS),
+    "reference": QueryTruth(
         sql="""select distinct p.id, p.name,
         make_timestamp(epoch_us(p."dateTime") // 10000000 * 10000000) as start"""
         + _PAIRS
@@ -46,7 +46,7 @@ TRUTHS: dict[Variant, Truth] = {
 
 
 def build(
-    variant: Variant = "thesis", setting: Setting | None = None, delay_s: float = DELAY_S
+    variant: Variant = "thesis", setting: StreamSettings | None = None, delay_s: float = DELAY_S
 ) -> Pipeline:
     """Declare the pipeline."""
     pipeline = begin("q8", variant, "new persons who sell at once")

@@ -57,14 +57,14 @@ def lasting(pipeline: Pipeline, service_s: float) -> Pipeline:
             continue
         pipeline.operators[name] = replace(
             operator,
-            function=Lasting(operator.function, row_s),
+            function=SimulatedWork(operator.function, row_s),
             slicing=operator.slicing and replace(operator.slicing, slices=SLICES),
         )
     return pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class SimulatedWork:
     """A function whose rows take their time, one after the other."""
 
     function: Any

@@ -20,13 +20,13 @@ from penstock.topics.ddl import TIMESTAMP
 COMPLETE = pa.field("complete", TIMESTAMP)
 
 
-def announcing(ready: Ready) -> "Announcing":
+def announcing(ready: Ready) -> "ClosingWindows":
     """Let a function that counts by window also say which windows are complete."""
-    return Announcing(by=ready.by, time=ready.time, ready=ready)
+    return ClosingWindows(by=ready.by, time=ready.time, ready=ready)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Announcing(Ready):
+class ClosingWindows(Ready):
     """See `announcing`."""
 
     ready: Ready

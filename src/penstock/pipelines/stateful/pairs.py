@@ -30,7 +30,7 @@ AT = pa.field("_at", pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PairRows:
     """Rows of both sides; the columns that only the other side has are null."""
 
     key: Columns
@@ -49,7 +49,7 @@ class Pairs:
     right: Numbers
 
 
-def pair(state: State, rows: Rows, low: int, high: int) -> Pairs:
+def pair(state: State, rows: PairRows, low: int, high: int) -> Pairs:
     """Find pairs whose right row comes from `low` to `high` after the left one; let rows wait."""
     count, width = len(rows.times), max(high - low, 1)
     # from when to when the partners of a row come

@@ -10,7 +10,7 @@ from penstock.pipelines.stateful.columns import Names, column_of, micros_of, nam
 from penstock.topics.ddl import type_text
 from penstock.topics.schema import EVENT, first_difference, parse_schema, with_event
 
-_MOST_SLICES = 65_536
+_MAX_SLICES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,8 @@ class Slicing:
 
     def __post_init__(self) -> None:
         whole = isinstance(self.slices, int) and not isinstance(self.slices, bool)
-        if not whole or not 1 <= self.slices <= _MOST_SLICES:
-            problem = f"must be a whole number from 1 to {_MOST_SLICES}, got {self.slices!r}"
+        if not whole or not 1 <= self.slices <= _MAX_SLICES:
+            problem = f"must be a whole number from 1 to {_MAX_SLICES}, got {self.slices!r}"
             raise InputError("slices", problem)
         _ = self.delay_us, self.ttl_us  # they refuse what is no time
 

@@ -15,7 +15,7 @@ from penstock.errors import InputError, nearest
 from penstock.pipelines.stateful import row_lists as numbered
 from penstock.pipelines.stateful.columns import Names, column_of, names_of, output_of, time_of
 from penstock.pipelines.stateful.groups import Columns, Numbers, take
-from penstock.pipelines.stateful.pairs import AT, RIGHT, STRETCH, Rows, forget, pair
+from penstock.pipelines.stateful.pairs import AT, RIGHT, STRETCH, PairRows, forget, pair
 from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.pipelines.stateful.totals import STAMP, later_stamps
 from penstock.pipelines.stateful.watermark import split_late, times_of
@@ -118,7 +118,7 @@ class Join(Ready):
         stamps = later_stamps(left[EVENT], right[EVENT])
         return found.key | left | right | {EVENT: stamps}
 
-    def _arrived(self, given: Mapping[str, pa.RecordBatch], state: State) -> Rows:
+    def _arrived(self, given: Mapping[str, pa.RecordBatch], state: State) -> PairRows:
         """The rows of both sides that are not late and may have partners."""
         left, left_times = self._in_time(given[self.left], self.by, state)
         right, right_times = self._in_time(given[self.right], self.right_by, state)
@@ -130,7 +130,7 @@ class Join(Ready):
         for name, new in names[self.right].items():
             column = right.column(name)
             values[new] = pa.concat_arrays([pa.nulls(len(left_times), column.type), column])
-        return Rows(
+        return PairRows(
             key={
                 name: pa.concat_arrays([left.column(name), right.column(other)])
                 for name, other in zip(self.by, self.right_by, strict=True)

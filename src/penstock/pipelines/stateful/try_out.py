@@ -32,7 +32,7 @@ from penstock.pipelines.stateful.watermark import later, latest_time, watermark_
 from penstock.state.compaction import how_many
 from penstock.state.handle import State
 from penstock.state.merge import Age, live, newest
-from penstock.state.sorted_layer import Level
+from penstock.state.sorted_layer import SortedLayer
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT, parse_schema, with_event, without_event
 
@@ -124,7 +124,7 @@ class _Trial:
         self.watermark: int | None = None
         self._function, self._slicing, self._output = function, slicing, output
         self._key, self._values = state_schemas(slicing, schemas)
-        self._levels: dict[int, list[Level]] = {}
+        self._levels: dict[int, list[SortedLayer]] = {}
         self._latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
         self._before: int | None = None
 
@@ -167,7 +167,7 @@ class _Trial:
             ttl_us=self._slicing.ttl_us,
         )
 
-    def _keep(self, number: int, changes: Level | None) -> None:
+    def _keep(self, number: int, changes: SortedLayer | None) -> None:
         """Lay a level on top; those below are merged when they are of about the same size."""
         levels = self._levels.get(number, [])
         if count := how_many([len(level) for level in levels]):
@@ -175,7 +175,7 @@ class _Trial:
             if count == len(levels):  # nothing lies below that a row would have to hide
                 mark = self.watermark
                 merged = live(merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, told=mark))
-            levels = [*([Level([merged])] if len(merged) else []), *levels[count:]]
+            levels = [*([SortedLayer([merged])] if len(merged) else []), *levels[count:]]
         self._levels[number] = levels if changes is None else [changes, *levels]
 
 

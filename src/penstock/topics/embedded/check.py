@@ -17,7 +17,7 @@ from penstock.topics.schema import first_difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Damage:
+class TopicDamage:
     """A file that is not as it was written."""
 
     #: Its place in the directory of the topic.
@@ -27,21 +27,21 @@ class Damage:
     rows: range
 
 
-def check(topic: Topic) -> list[Damage]:
+def check(topic: Topic) -> list[TopicDamage]:
     """Return everything that is damaged in a topic."""
     return check_directory(topic.directory)
 
 
-def check_directory(directory: Path) -> list[Damage]:
+def check_directory(directory: Path) -> list[TopicDamage]:
     """Return everything that is damaged, also of a topic that cannot be opened for it."""
     try:
         told = read_description(directory)
     except DamagedError as error:
-        return [Damage(file=error.file, problem=error.what, rows=range(0))]
+        return [TopicDamage(file=error.file, problem=error.what, rows=range(0))]
     return [*_commits(directory, told), *_readers(directory)]
 
 
-def _commits(directory: Path, told: Description) -> Iterator[Damage]:
+def _commits(directory: Path, told: Description) -> Iterator[TopicDamage]:
     folder = directory / COMMITS
     firsts = sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
     end = None
@@ -49,7 +49,7 @@ def _commits(directory: Path, told: Description) -> Iterator[Damage]:
         file = f"{COMMITS}/{commit_name(first)}"
         if end is not None and end != first:
             missing = f"{COMMITS}/{commit_name(end)}"
-            yield Damage(file=missing, problem="missing", rows=range(end, first))
+            yield TopicDamage(file=missing, problem="missing", rows=range(end, first))
         end = following
         try:
             commit = read_commit((folder / commit_name(first)).read_bytes())
@@ -58,13 +58,13 @@ def _commits(directory: Path, told: Description) -> Iterator[Damage]:
         except FileNotFoundError:  # removed by retention while we were here
             continue
         except ValueError as error:
-            yield Damage(file=file, problem=str(error), rows=range(first, following))
+            yield TopicDamage(file=file, problem=str(error), rows=range(first, following))
         else:
             yield from _segments(directory, told, commit)
             end = commit.end
 
 
-def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[Damage]:
+def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[TopicDamage]:
     first = commit.first
     for segment in commit.segments:
         file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
@@ -72,10 +72,10 @@ def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[Da
             found = verify(directory / SEGMENTS / segment.file, segment)
         except DamagedError as error:
             if (directory / COMMITS / commit_name(commit.first)).exists():
-                yield Damage(file=file, problem=error.what, rows=rows)
+                yield TopicDamage(file=file, problem=error.what, rows=rows)
         else:
             if difference := first_difference(_expected(told, found), found):
-                yield Damage(file=file, problem=difference, rows=rows)
+                yield TopicDamage(file=file, problem=difference, rows=rows)
         first = rows.stop
 
 
@@ -85,8 +85,8 @@ def _expected(told: Description, found: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in told.schema if field.name not in late])
 
 
-def _readers(directory: Path) -> Iterator[Damage]:
+def _readers(directory: Path) -> Iterator[TopicDamage]:
     try:
         positions(directory)
     except DamagedError as error:
-        yield Damage(file=error.file, problem=error.what, rows=range(0))
+        yield TopicDamage(file=error.file, problem=error.what, rows=range(0))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from penstock.engines.simulator.batches.binned_topic import (
     NOTHING,
+    BinnedRows,
     BinnedTopic,
-    Rows,
     joined,
     written,
 )
@@ -18,12 +18,12 @@ from penstock.workloads.workload import Workload
 COMMIT = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 9)), max_size=5)
 
 
-def rows_of(pairs: list[tuple[int, int]]) -> Rows:
+def rows_of(pairs: list[tuple[int, int]]) -> BinnedRows:
     due, counts = zip(*pairs, strict=True) if pairs else ((), ())
-    return Rows(np.array(due, dtype=float), np.array(counts, dtype=np.int64))
+    return BinnedRows(np.array(due, dtype=float), np.array(counts, dtype=np.int64))
 
 
-def one_by_one(rows: Rows) -> list[float]:
+def one_by_one(rows: BinnedRows) -> list[float]:
     return np.repeat(rows.due, rows.counts).tolist()
 
 

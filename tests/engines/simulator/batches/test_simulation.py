@@ -12,7 +12,7 @@ from penstock.engines.port import Batch, Plan
 from penstock.engines.simulator.batches.engine import BatchEngine
 from penstock.engines.simulator.batches.model import Batches, Costs, costs_for
 from penstock.engines.simulator.batches.task_times import even_tasks, fallen, sliced_tasks
-from penstock.engines.simulator.builder import Feed, build_batches
+from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Monitor, Profile, Rescaling, parse_profile
 from penstock.errors import InputError
@@ -50,7 +50,7 @@ def make(
         monitor=Monitor(window_s=10.0),
     )
     load = Workload.of_steps(rates or [rate], step_s=seconds)
-    feeds = {op.topic: Feed(load * op.share) for op in operators if not op.upstream}
+    feeds = {op.topic: SourceFeed(load * op.share) for op in operators if not op.upstream}
     return build_batches(pipeline, profile, feeds, seed)
 
 

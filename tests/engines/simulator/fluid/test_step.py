@@ -8,7 +8,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.port import Plan
 from penstock.engines.simulator.fluid.engine import FluidEngine
 from penstock.engines.simulator.fluid.monitor import gauge_rate
-from penstock.engines.simulator.fluid.step import Flow, Load, Network, step
+from penstock.engines.simulator.fluid.step import FluidFlow, Load, Network, step
 from penstock.engines.simulator.library import load_pipeline, load_profile, pipelines, profiles
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, parse_profile, with_changes
@@ -73,7 +73,7 @@ def test_no_record_is_lost_or_made_at_any_step(
         _check_conservation(network, flows)
 
 
-def _check_conservation(network: Network, flows: tuple[Flow, ...]) -> None:
+def _check_conservation(network: Network, flows: tuple[FluidFlow, ...]) -> None:
     received = [0] * len(flows)
     for i, flow in enumerate(flows):
         assert flow.arrived == flow.processed + flow.queue + flow.dropped

@@ -6,7 +6,7 @@ import pytest
 from penstock.engines.port import Engine, Event, Plan
 from penstock.engines.simulator.records.engine import RecordEngine
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
 from penstock.errors import InputError, NotReadyError, RescaleError
 
@@ -14,7 +14,7 @@ from penstock.errors import InputError, NotReadyError, RescaleError
 def engine(queue_size: int | None = None, restart_s: float | None = None) -> Engine:
     """20 records/s into a map that sends 40 % to a sink; both are far from busy."""
     rng = np.random.default_rng(11)
-    work = Service(distribution="gamma", mean_s=0.1, scv=0.5)
+    work = ServiceTime(distribution="gamma", mean_s=0.1, scv=0.5)
     operators = (
         RecordOperator(
             name="map",

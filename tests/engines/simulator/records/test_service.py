@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from penstock.engines.simulator.records.service import FAMILIES, Service
+from penstock.engines.simulator.records.service import FAMILIES, ServiceTime
 from penstock.errors import InputError
 
 
@@ -27,7 +27,7 @@ from penstock.errors import InputError
 def test_draws_have_the_mean_and_the_scv_that_were_asked_for(
     distribution: str, scv: float | None
 ) -> None:
-    service = Service(distribution=distribution, mean_s=0.2, scv=scv)
+    service = ServiceTime(distribution=distribution, mean_s=0.2, scv=scv)
     drawn = np.array(list(islice(service.draws(np.random.default_rng(5)), 60_000)))
     assert drawn.min() >= 0
     assert drawn.mean() == pytest.approx(0.2, rel=0.02)
@@ -36,13 +36,13 @@ def test_draws_have_the_mean_and_the_scv_that_were_asked_for(
 
 @pytest.mark.parametrize("distribution", FAMILIES)
 def test_a_mean_of_zero_is_no_work_at_all(distribution: str) -> None:
-    stream = Service(distribution=distribution, mean_s=0).draws(np.random.default_rng(1))
+    stream = ServiceTime(distribution=distribution, mean_s=0).draws(np.random.default_rng(1))
     assert list(islice(stream, 3)) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("distribution", ["lognormal", "gamma", "uniform"])
 def test_no_spread_is_the_mean_every_time(distribution: str) -> None:
-    stream = Service(distribution=distribution, mean_s=2, scv=0).draws(np.random.default_rng(1))
+    stream = ServiceTime(distribution=distribution, mean_s=2, scv=0).draws(np.random.default_rng(1))
     assert list(islice(stream, 3)) == [2, 2, 2]
 
 
@@ -61,4 +61,4 @@ def test_a_spread_that_the_kind_cannot_have_is_refused(
     distribution: str, scv: float, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        Service(distribution=distribution, scv=scv)
+        ServiceTime(distribution=distribution, scv=scv)

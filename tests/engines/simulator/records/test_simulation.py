@@ -13,7 +13,7 @@ from penstock.engines.simulator.records.model import (
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
 from penstock.errors import InputError
 
@@ -23,7 +23,7 @@ def test_every_record_of_a_shared_queue_starts_when_the_first_replica_is_free(
     replicas: int,
 ) -> None:
     """The recursion of Kiefer and Wolfowitz, on the simulator's own service times."""
-    operator = one(service=Service(distribution="gamma", mean_s=1.0, scv=2), replicas=replicas)
+    operator = one(service=ServiceTime(distribution="gamma", mean_s=1.0, scv=2), replicas=replicas)
     run, trace = simulator(operator, poisson(0.9 * replicas, 800))
     run.advance(1e6)
     free_s = [0.0] * replicas
@@ -35,7 +35,7 @@ def test_every_record_of_a_shared_queue_starts_when_the_first_replica_is_free(
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_replica_serves_one_record_at_a_time_in_the_order_of_arrival(queue: str) -> None:
-    operator = one(service=Service(mean_s=1.0), replicas=3, queue=queue)
+    operator = one(service=ServiceTime(mean_s=1.0), replicas=3, queue=queue)
     run, trace = simulator(operator, poisson(2.5, 600))
     run.advance(1e6)
     for replica in range(3):
@@ -89,7 +89,7 @@ def test_the_waiting_of_dropped_records_is_part_of_the_queue_but_not_of_the_wait
 
 
 def fork(shares: dict[str, float], records: int = 4000) -> RecordSimulator:
-    free = Service(mean_s=0)
+    free = ServiceTime(mean_s=0)
     ends = tuple(RecordOperator(name=n, upstream=("a",), service=free) for n in shares)
     source = RecordOperator(name="a", service=free, sent=shares)
     run = RecordSimulator(
@@ -142,7 +142,7 @@ def test_each_path_has_its_own_latency() -> None:
 
 def test_a_record_of_which_one_part_is_dropped_counts_as_dropped_once() -> None:
     operators = (
-        one(name="a", service=Service(mean_s=0)),
+        one(name="a", service=ServiceTime(mean_s=0)),
         one(name="keeps", upstream=("a",)),
         one(name="loses", upstream=("a",), queue_size=0),
     )

@@ -14,13 +14,13 @@ from penstock.engines.spark.cluster.worker_imports import (
     write_list,
 )
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 
 
 def test_the_modules_of_a_model_are_known() -> None:
     pipeline = Pipeline("models")
 
-    @pipeline.batches("a", "b", resource=Shipped(lambda: Fraction(1, 3)))
+    @pipeline.batches("a", "b", resource=SharedResource(lambda: Fraction(1, 3)))
     def one(batch: object, third: Fraction) -> None:
         """Never called."""
 

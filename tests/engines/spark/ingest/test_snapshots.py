@@ -10,12 +10,12 @@ from penstock.control.registry import builtin_policies
 from penstock.core.policy import Policy
 from penstock.core.snapshot import Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.operator_tracker import Followed
-from penstock.engines.microbatch.snapshot_builder import observed, told
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
+from penstock.engines.microbatch.snapshot_builder import build_snapshot, build_status
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -49,12 +49,12 @@ def build_pipeline() -> Pipeline:
     return pipeline
 
 
-def write_batch(places: Places, operator: str, reads: str, rows: int) -> None:
+def write_batch(layout: RunLayout, operator: str, reads: str, rows: int) -> None:
     """Leave the record of one batch of a replica that took 10 ms for each row."""
     task = TaskRecord(
         rows_in=rows, rows_out=rows, busy_s=rows / 100, cpu_s=None, began=NOW, ended=NOW
     )
-    BatchLog(places.batches(operator)).put(
+    BatchLog(layout.batches(operator)).put(
         BatchRecord(
             batch=0,
             start={reads: 0},
@@ -67,43 +67,43 @@ def write_batch(places: Places, operator: str, reads: str, rows: int) -> None:
     )
 
 
-def append(places: Places, topic: str, rows: int) -> None:
-    with TopicWriter(Topic.open(places.topic(topic)), "test") as writer:
+def append(layout: RunLayout, topic: str, rows: int) -> None:
+    with TopicWriter(Topic.open(layout.topic(topic)), "test") as writer:
         writer.append(pa.table({"id": range(rows)}))
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> SparkEngine:
     """An engine that was never started: only what it tracks is looked at."""
-    places = Places(tmp_path)
+    layout = RunLayout(tmp_path)
     pipeline = build_pipeline()
-    make_topics(pipeline, places)
-    return SparkEngine(None, pipeline, places)  # type: ignore[arg-type]
+    make_topics(pipeline, layout)
+    return SparkEngine(None, pipeline, layout)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def tracked(engine: SparkEngine) -> dict[str, Followed]:
+def tracked(engine: SparkEngine) -> dict[str, OperatorTracker]:
     """Both operators; the first has taken 100 of 300 rows, 100 more came within a second."""
-    places = engine.places
-    append(places, "raw", 200)
-    append(places, "worked", 100)
+    layout = engine.layout
+    append(layout, "raw", 200)
+    append(layout, "worked", 100)
     operators = engine.pipeline.operators
     found = {name: engine._follow(operators[name], 1) for name in engine.topology.order}
     for operator in found.values():
         operator.look(NOW, 60.0)
-    write_batch(places, "work", "raw", 100)
-    write_batch(places, "sum_up", "worked", 100)
-    append(places, "raw", 100)
+    write_batch(layout, "work", "raw", 100)
+    write_batch(layout, "sum_up", "worked", 100)
+    append(layout, "raw", 100)
     for operator in found.values():
         operator.look(NOW + 1, 60.0)
     return found
 
 
-def take_snapshot(tracked: dict[str, Followed]) -> Snapshot:
-    return observed(tracked, now=NOW + 1, began=NOW - 60, window_s=60.0, at=60.0)
+def take_snapshot(tracked: dict[str, OperatorTracker]) -> Snapshot:
+    return build_snapshot(tracked, now=NOW + 1, began=NOW - 60, window_s=60.0, at=60.0)
 
 
-def test_an_operator_behind_an_ingest_is_a_source(tracked: dict[str, Followed]) -> None:
+def test_an_operator_behind_an_ingest_is_a_source(tracked: dict[str, OperatorTracker]) -> None:
     snapshot = take_snapshot(tracked)
     assert snapshot.topology.sources == ("work",)
     assert snapshot.operators["sum_up"].upstream == ("work",)
@@ -112,26 +112,28 @@ def test_an_operator_behind_an_ingest_is_a_source(tracked: dict[str, Followed]) 
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_every_policy_decides_about_it(policy: Policy, tracked: dict[str, Followed]) -> None:
+def test_every_policy_decides_about_it(policy: Policy, tracked: dict[str, OperatorTracker]) -> None:
     given = {"peak_rate": {"work": 100.0}} if policy.name == "static-peak" else {}
     decision = Decider(policy, policy.params.parse(given, "test")).decide(take_snapshot(tracked))
     assert set(decision.targets) == {"work", "sum_up"}
 
 
 def test_what_an_ingest_brings_is_offered_and_the_last_one_before_an_egress_has_the_latency(
-    engine: SparkEngine, tracked: dict[str, Followed]
+    engine: SparkEngine, tracked: dict[str, OperatorTracker]
 ) -> None:
-    status = told(
+    status = build_status(
         tracked, engine.topology, {"worked", "summed"}, at=1.0, second=lambda at: at - NOW
     )
     assert (status.offered_records, status.backlog_records) == (300, 200)
     assert list(status.latency) == ["work > sum_up"]
 
 
-def test_rows_that_wait_outside_are_offered_and_queue_up(tracked: dict[str, Followed]) -> None:
+def test_rows_that_wait_outside_are_offered_and_queue_up(
+    tracked: dict[str, OperatorTracker],
+) -> None:
     """40 rows more wait in front of the ingest than a second before."""
     tracked["work"].outside = 40.0
     tracked["work"].look(NOW + 2, 60.0)
-    snapshot = observed(tracked, now=NOW + 2, began=NOW - 60, window_s=60.0, at=60.0)
+    snapshot = build_snapshot(tracked, now=NOW + 2, began=NOW - 60, window_s=60.0, at=60.0)
     assert snapshot.offered == {"work": 70.0}
     assert snapshot.operators["work"].queue == 240

@@ -15,7 +15,7 @@ from tests.tools.by_hand import ByHand, Row
 
 from penstock.core.decision import Move
 from penstock.engines.microbatch.slice_moves import read_moves
-from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.recovery.publication_repair import recover
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -95,7 +95,7 @@ def records(hand: ByHand) -> list[Any]:
 
 def check_disk(hand: ByHand) -> None:
     """After a new start only the last two versions are on disk."""
-    recover(hand.pipeline, hand.places)
+    recover(hand.pipeline, hand.layout)
     last = records(hand)[-2:]
     assert hand.on_disk() == set().union(*(files(record.state) for record in last))
 
@@ -140,8 +140,8 @@ def test_a_slice_moves_when_it_is_asked_to_and_stays(tmp_path: Path) -> None:
         start = {"at": dict(hand.at), "skips": {}}
         end = {"at": {"words": 50 * (number + 1)}, "skips": {}}
         moves = {3: 1 - homes[0]} if number >= 1 else {}
-        order = Order(replicas=2, moves=moves, wish=1 if number >= 1 else 0)
-        give(hand.places, "count", order)
+        order = Command(replicas=2, moves=moves, wish=1 if number >= 1 else 0)
+        write_command(hand.layout, "count", order)
         hand.sink.commit([hand.task(task) for task in mind.plan(start, end).tasks], number)
         hand.batch, hand.at = number + 1, end["at"]
         (home,) = (i for i, task in enumerate(records(hand)[-1].tasks) if 3 in task.slices)
@@ -177,4 +177,4 @@ def test_a_function_that_raises_says_which_rows(tmp_path: Path) -> None:
     hand.put([{"word": "a", "at": 0}, {"word": "b", "at": 0}])
     with pytest.raises(ValueError, match="no"):
         hand.run(2, 2)
-    assert "ValueError: no" in hand.places.error("fails").read_text()
+    assert "ValueError: no" in hand.layout.error("fails").read_text()

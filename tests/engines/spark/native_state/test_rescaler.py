@@ -13,13 +13,13 @@ from tests.engines.spark.recovery.test_checkpoints import commit, plan
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import look_up
+from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.native_state import rescaler as rescaling
 from penstock.engines.spark.native_state.costs import Cost, expected_s
 from penstock.engines.spark.native_state.repartition import check_version
-from penstock.engines.spark.native_state.rescaler import STEPS, Memory, Rescaler
+from penstock.engines.spark.native_state.rescaler import STEPS, RescaleLog, Rescaler
 from penstock.engines.spark.recovery.checkpoints import last_batch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import RescaleError
 
 OFFSET = '{"at":{"a":5},"skips":{}}'
@@ -41,18 +41,18 @@ class Stage:
     """A starter and Spark's tool, with a checkpoint of two parts."""
 
     def __init__(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.places = Places(run)
+        self.layout = RunLayout(run)
         self.queries = {"count": Query()}
         self.failed: dict[str, str] = {}
         self.starts = 0
         #: What becomes of the next repartitions: done if there is nothing more.
         self.accidents: list[Callable[[int], None]] = []
-        self.checkpoint = self.places.checkpoint("count")
+        self.checkpoint = self.layout.checkpoint("count")
         plan(self.checkpoint, 0, 2, OFFSET)
         commit(self.checkpoint, 0)
         monkeypatch.setattr(rescaling, "repartition", self.repartition)
         monkeypatch.setattr(rescaling, "use_in_this_thread", lambda _spark: None)
-        self.rescaler = Rescaler(None, self.places, self)  # type: ignore[arg-type]
+        self.rescaler = Rescaler(None, self.layout, self)  # type: ignore[arg-type]
 
     def rest(self, name: str) -> None:
         self.queries[name].stop()
@@ -116,14 +116,14 @@ def test_all_steps_are_told_with_their_seconds(stage: Stage) -> None:
         sum(done.numbers[f"{step}_s"] for step in STEPS), abs=0.01
     )
     assert stage.parts == 3
-    order = look_up(stage.places, "count")
+    order = read_command(stage.layout, "count")
     assert (order.replicas, order.hold) == (3, False)
-    assert BatchLog(stage.places.batches("count")).get(1).end == {"a": 5}  # type: ignore[union-attr]
+    assert BatchLog(stage.layout.batches("count")).get(1).end == {"a": 5}  # type: ignore[union-attr]
 
 
 def test_what_it_cost_is_known_to_the_next_start(stage: Stage) -> None:
     stage.change(3)
-    again = Rescaler(None, stage.places, stage)  # type: ignore[arg-type]
+    again = Rescaler(None, stage.layout, stage)  # type: ignore[arg-type]
     assert again.expected_s("count") == pytest.approx(stage.rescaler.expected_s("count"))
 
 
@@ -148,8 +148,8 @@ def test_a_refusal_leaves_everything_as_it_was_and_running(stage: Stage) -> None
     assert kinds(events)[-1] == "failed"
     assert events[-1].numbers["error"] == "no"
     assert (stage.parts, stage.starts, stage.failed) == (2, 1, {})
-    assert look_up(stage.places, "count").hold is False
-    assert Memory.load(stage.places, "count").target is None
+    assert read_command(stage.layout, "count").hold is False
+    assert RescaleLog.load(stage.layout, "count").target is None
 
 
 def test_what_broke_off_is_tried_again_with_the_same_number(stage: Stage) -> None:
@@ -163,11 +163,11 @@ def test_what_stays_broken_stops_the_operator_until_the_next_start(stage: Stage)
     stage.change(3)
     assert "a new start tries it again" in stage.failed["count"]
     assert not stage.queries["count"].isActive
-    assert Memory.load(stage.places, "count").target == 3
-    again = Rescaler(None, stage.places, stage)  # type: ignore[arg-type]
+    assert RescaleLog.load(stage.layout, "count").target == 3
+    again = Rescaler(None, stage.layout, stage)  # type: ignore[arg-type]
     assert again.finish("count", first=1) == 3
     assert stage.parts == 3
-    assert Memory.load(stage.places, "count").target is None
+    assert RescaleLog.load(stage.layout, "count").target is None
 
 
 def test_a_batch_that_does_not_end_is_told_and_goes_on(
@@ -178,7 +178,7 @@ def test_a_batch_that_does_not_end_is_told_and_goes_on(
     events = stage.change(3)
     assert "did not end within" in events[-1].numbers["error"]
     assert (stage.parts, stage.starts) == (2, 0)
-    assert look_up(stage.places, "count").hold is False
+    assert read_command(stage.layout, "count").hold is False
 
 
 def test_an_operator_that_has_failed_is_left_alone(stage: Stage) -> None:
@@ -190,7 +190,7 @@ def test_an_operator_that_has_failed_is_left_alone(stage: Stage) -> None:
 
 
 def test_a_new_run_begins_with_what_it_is_told(tmp_path: Path) -> None:
-    assert Rescaler(None, Places(tmp_path), None).finish("count", first=4) == 4  # type: ignore[arg-type]
+    assert Rescaler(None, RunLayout(tmp_path), None).finish("count", first=4) == 4  # type: ignore[arg-type]
 
 
 # --- what it costs

@@ -13,10 +13,10 @@ from pyspark.errors import PySparkRuntimeError
 from penstock.engines.port import Event
 from penstock.engines.spark.io.call_marker import CallMark
 from penstock.engines.spark.queries import query_supervisor as starting
-from penstock.engines.spark.queries.failures import Failure, tell
-from penstock.engines.spark.queries.query_supervisor import Starter
+from penstock.engines.spark.queries.failures import Failure, save
+from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.queries.retries import Rows
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 
 DIED = (
     "Python worker exited unexpectedly (crashed)\n=== Streaming Query ===\nThread State: RUNNABLE"
@@ -54,7 +54,7 @@ class Query:
 class Made:
     """A starter whose queries stop for one reason, and its clock."""
 
-    starter: Starter
+    starter: QuerySupervisor
     started: list[str] = field(default_factory=list)
     now: float = 0.0
     batch: int = 7
@@ -73,12 +73,14 @@ class Made:
 
 
 @pytest.fixture
-def make(places: Places) -> Callable[..., Made]:
+def make(layout: RunLayout) -> Callable[..., Made]:
     def make(
         *names: str, looks: int = 0, reason: str = "", retry_for_s: float = inf, **known: Any
     ) -> Made:
-        made = Made(Starter(places))
-        made.starter = Starter(places, retry_for_s, say=made.said.append, clock=lambda: made.now)
+        made = Made(QuerySupervisor(layout))
+        made.starter = QuerySupervisor(
+            layout, retry_for_s, say=made.said.append, clock=lambda: made.now
+        )
 
         def begin(name: str) -> Callable[[], Query]:
             def start() -> Query:
@@ -94,9 +96,9 @@ def make(places: Places) -> Callable[..., Made]:
     return make
 
 
-def mark(places: Places, operator: str, deaths: int) -> None:
+def mark(layout: RunLayout, operator: str, deaths: int) -> None:
     """Leave what a task leaves whose process died in a call."""
-    directory = places.marks(operator)
+    directory = layout.marks(operator)
     directory.mkdir(parents=True, exist_ok=True)
     left = CallMark(topic="in", first=3, end=9, began_at=0.0, deaths=deaths)
     data = {name: getattr(left, name) for name in left.__slots__}
@@ -203,24 +205,24 @@ def test_an_ingest_waits_for_a_network_that_is_away(make: Callable[..., Made]) -
 
 
 def test_a_function_that_raised_twice_is_not_tried_again(
-    make: Callable[..., Made], places: Places
+    make: Callable[..., Made], layout: RunLayout
 ) -> None:
     made = make("a", "b", reason=NO_WORKER)
     made.starter.start()
     for request in (1, 2):  # messages may differ: the place and the kind are the same
         trace = f'  File "mine.py", line 3, in a\nValueError: no {request}'
-        tell(places, "a", Failure(topic="in", first=3, end=4, trace=trace))
+        save(layout, "a", Failure(topic="in", first=3, end=4, trace=trace))
     assert sorted(made.kinds()) == ["failed", "restarting"]
     assert made.starter.failed["a"].startswith("a failed on row 3 of topic in:\n")
     assert made.started == ["b", "a", "b"]
 
 
 def test_a_function_that_raised_once_is_tried_again(
-    make: Callable[..., Made], places: Places
+    make: Callable[..., Made], layout: RunLayout
 ) -> None:
     made = make("a", reason=RAISED)
     made.starter.start()
-    tell(places, "a", Failure(topic="in", first=3, end=4, trace="ValueError: no"))
+    save(layout, "a", Failure(topic="in", first=3, end=4, trace="ValueError: no"))
     assert made.kinds() == ["restarting"]
 
 
@@ -233,23 +235,23 @@ def test_a_function_that_raised_once_is_tried_again(
     ],
 )
 def test_a_worker_that_dies_on_the_same_rows(
-    make: Callable[..., Made], places: Places, deaths: int, known: dict[str, bool], expected: str
+    make: Callable[..., Made], layout: RunLayout, deaths: int, known: dict[str, bool], expected: str
 ) -> None:
     made = make("a", reason=DIED, **known)
     made.starter.start()
-    mark(places, "a", deaths)
+    mark(layout, "a", deaths)
     assert ("failed" in made.kinds()) == bool(expected)
     assert expected in made.starter.failed.get("a", "")
 
 
 def test_a_call_that_took_too_long_is_told_with_its_stack(
-    make: Callable[..., Made], places: Places
+    make: Callable[..., Made], layout: RunLayout
 ) -> None:
     made = make("a", reason=DIED, call_timeout_s=5.0)
     made.starter.start()
-    mark(places, "a", 1)
+    mark(layout, "a", 1)
     stack = 'Timeout (0:00:05)!\nThread 0x1:\n  File "mine.py", line 9 in wait'
-    (places.marks("a") / "0.stack").write_text(stack)
+    (layout.marks("a") / "0.stack").write_text(stack)
     made.look()
     text = made.starter.failed["a"]
     assert "call of a took longer than 5 s on rows 3 to 8 of topic in" in text

@@ -5,7 +5,7 @@ from pathlib import Path
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.kinds import native_offsets as native
 from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import parse_schema
 
@@ -46,14 +46,14 @@ def test_the_newest_batch_tells_parts_and_offsets(tmp_path: Path) -> None:
 
 
 def test_a_batch_reads_what_lies_between_two_plans(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    layout = RunLayout(tmp_path)
     for name in ("a", "b"):
-        Topic.create(places.topic(name), parse_schema("id long"))
-    plan(places.checkpoint("join"), 0, 2, '{"at":{"a":5},"skips":{}}', "-")
-    plan(places.checkpoint("join"), 1, 2, '{"at":{"a":9},"skips":{}}', '{"at":{"b":7},"skips":{}}')
-    first = native.plan_of(places, "join", 0)
+        Topic.create(layout.topic(name), parse_schema("id long"))
+    plan(layout.checkpoint("join"), 0, 2, '{"at":{"a":5},"skips":{}}', "-")
+    plan(layout.checkpoint("join"), 1, 2, '{"at":{"a":9},"skips":{}}', '{"at":{"b":7},"skips":{}}')
+    first = native.plan_of(layout, "join", 0)
     assert (first.start, first.end) == ({"a": 0}, {"a": 5})
-    second = native.plan_of(places, "join", 1)
+    second = native.plan_of(layout, "join", 1)
     assert (second.start, second.end) == ({"a": 5, "b": 0}, {"a": 9, "b": 7})
     rows = [task.rows_in for task in native.shared([TASK, TASK, TASK], second)]
     assert rows == [4, 4, 3]

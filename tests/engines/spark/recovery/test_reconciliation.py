@@ -31,7 +31,7 @@ from penstock.engines.spark.recovery.checkpoints import (
     write_log,
 )
 from penstock.engines.spark.recovery.reconciliation import reconcile
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.state.handle import State
@@ -96,8 +96,8 @@ def put(home: Path, first: int, end: int) -> None:
     written.rename(home / "in" / f"{first:06}.json")
 
 
-def column(places: Places, topic: str, name: str) -> list[Any]:
-    rows = Topic.open(places.topic(topic))
+def column(layout: RunLayout, topic: str, name: str) -> list[Any]:
+    rows = Topic.open(layout.topic(topic))
     return [v for part in rows.read(rows.first, rows.end) for v in part[name].to_pylist()]
 
 
@@ -111,9 +111,9 @@ def written_out(home: Path) -> list[int]:
     return sorted(json.loads(line)["id"] for line in lines)
 
 
-def lose(places: Places, operator: str, how: str) -> None:
+def lose(layout: RunLayout, operator: str, how: str) -> None:
     """Lose what a power failure may take: the newest files, or what is in them."""
-    checkpoint = places.checkpoint(operator)
+    checkpoint = layout.checkpoint(operator)
     for log in (OFFSETS, COMMITS):
         newest = checkpoint / log / str(log_numbers(checkpoint, log)[-1])
         newest.unlink() if how == "missing" else newest.write_bytes(b"")
@@ -121,17 +121,17 @@ def lose(places: Places, operator: str, how: str) -> None:
 
 @pytest.mark.spark
 def test_what_spark_has_lost_is_rebuilt_and_no_row_is_lost(
-    started: Started, places: Places, tmp_path: Path
+    started: Started, layout: RunLayout, tmp_path: Path
 ) -> None:
     pipeline = all_kinds(tmp_path)
 
     def go(end: int) -> SparkEngine:
         put(tmp_path, end - 100, end)
-        engine = started.engine(all_kinds(tmp_path), places=places)
+        engine = started.engine(all_kinds(tmp_path), layout=layout)
 
         def is_done() -> bool:
-            tops = [Topic.open(places.topic(n)).end for n in ("rows", "framed", "counts")]
-            read = last_batch(places.checkpoint("window"))
+            tops = [Topic.open(layout.topic(n)).end for n in ("rows", "framed", "counts")]
+            read = last_batch(layout.checkpoint("window"))
             is_read = read is not None and read.is_committed and read.ends.get("rows") == end
             return tops == [end] * 3 and is_read and len(written_out(tmp_path)) == end
 
@@ -140,48 +140,48 @@ def test_what_spark_has_lost_is_rebuilt_and_no_row_is_lost(
         return engine
 
     def check(end: int) -> None:
-        assert sorted(column(places, "counts", "id")) == list(range(end))
-        assert set(column(places, "counts", "n")) == {1}
+        assert sorted(column(layout, "counts", "id")) == list(range(end))
+        assert set(column(layout, "counts", "n")) == {1}
         # windows that the watermark of the batch before has passed
-        starts = [int(at.timestamp()) for at in column(places, "windows", "start")]
+        starts = [int(at.timestamp()) for at in column(layout, "windows", "start")]
         assert sorted(starts) == list(range(0, WINDOW * len(starts), WINDOW))
-        assert set(column(places, "windows", "n")) <= {WINDOW}
+        assert set(column(layout, "windows", "n")) <= {WINDOW}
         assert written_out(tmp_path) == list(range(end))
 
     assert go(100).repairs == []
     recorded = [name for name, op in pipeline.operators.items() if op.kind != "egress"]
     for name in recorded:
-        lose(places, name, "missing")
+        lose(layout, name, "missing")
     assert [text.partition(":")[0] for text in go(200).repairs] == recorded
     check(200)
     for name in ("copy", "frame", "count"):
-        shutil.rmtree(places.checkpoint(name))
+        shutil.rmtree(layout.checkpoint(name))
     for name in ("files", "window"):
-        lose(places, name, "empty")
+        lose(layout, name, "empty")
     started.engines.clear()  # which are stopped
-    places.run.rename(tmp_path / "moved")  # a directory may have another name by then
-    places = Places(tmp_path / "moved")
+    layout.run.rename(tmp_path / "moved")  # a directory may have another name by then
+    layout = RunLayout(tmp_path / "moved")
     assert [text.partition(":")[0] for text in go(300).repairs] == recorded
     check(300)
-    assert len(column(places, "windows", "n")) >= 3
+    assert len(column(layout, "windows", "n")) >= 3
 
-    refused(pipeline, places, "files", lambda at: shutil.rmtree(at), "its source had written")
-    refused(pipeline, places, "window", lambda at: shutil.rmtree(at), "own state of version")
-    refused(pipeline, places, "out", lambda at: shutil.rmtree(at), "300 were written")
-    refused(pipeline, places, "out", lambda _: lose(places, "out", "missing"), "300 were written")
-    assert reconcile(pipeline, places) == []
+    refused(pipeline, layout, "files", lambda at: shutil.rmtree(at), "its source had written")
+    refused(pipeline, layout, "window", lambda at: shutil.rmtree(at), "own state of version")
+    refused(pipeline, layout, "out", lambda at: shutil.rmtree(at), "300 were written")
+    refused(pipeline, layout, "out", lambda _: lose(layout, "out", "missing"), "300 were written")
+    assert reconcile(pipeline, layout) == []
 
 
 def refused(
-    pipeline: Pipeline, places: Places, name: str, damage: Callable[[Path], None], problem: str
+    pipeline: Pipeline, layout: RunLayout, name: str, damage: Callable[[Path], None], problem: str
 ) -> None:
     """Damage a checkpoint, see that a start refuses it and touches nothing, and restore it."""
-    checkpoint, backup = places.checkpoint(name), places.run / "backup"
+    checkpoint, backup = layout.checkpoint(name), layout.run / "backup"
     shutil.copytree(checkpoint, backup)
     damage(checkpoint)
     left = sorted(checkpoint.rglob("*"))
     with pytest.raises(InputError) as error:
-        reconcile(pipeline, places)
+        reconcile(pipeline, layout)
     assert problem in error.value.problem and error.value.field == name
     assert "restore checkpoints" in error.value.hint
     assert sorted(checkpoint.rglob("*")) == left
@@ -217,30 +217,30 @@ def pipeline() -> Pipeline:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Places:
+def run(tmp_path: Path) -> RunLayout:
     """Five batches of ten rows each, all of them recorded and committed."""
-    places = Places(tmp_path)
-    places.checkpoint("copy").mkdir(parents=True)
-    (places.checkpoint("copy") / "metadata").write_text('{"id":"1f"}')
+    layout = RunLayout(tmp_path)
+    layout.checkpoint("copy").mkdir(parents=True)
+    (layout.checkpoint("copy") / "metadata").write_text('{"id":"1f"}')
     for name in ("a", "b"):
-        Topic.create(places.topic(name), parse_schema("id long"))
-    log = BatchLog(places.batches("copy"))
+        Topic.create(layout.topic(name), parse_schema("id long"))
+    log = BatchLog(layout.batches("copy"))
     for number in range(5):
         text = log_text(10 * number + 10, 1000 * number)
         bounds = {"start": {"a": 10 * number}, "end": {"a": 10 * number + 10}}
         log.put(replace(batch(number), **bounds, offset_log=text))
-        write_log(places.checkpoint("copy"), OFFSETS, number, text)
+        write_log(layout.checkpoint("copy"), OFFSETS, number, text)
         commit = commit_text(1000 * number + 1000)
-        write_log(places.checkpoint("copy"), COMMITS, number, commit)
-    return places
+        write_log(layout.checkpoint("copy"), COMMITS, number, commit)
+    return layout
 
 
-def files(places: Places) -> dict[str, str]:
-    at = places.checkpoint("copy")
+def files(layout: RunLayout) -> dict[str, str]:
+    at = layout.checkpoint("copy")
     return {str(p.relative_to(at)): p.read_text() for p in sorted(at.rglob("*")) if p.is_file()}
 
 
-def test_what_fits_is_left_as_it_is(pipeline: Pipeline, run: Places) -> None:
+def test_what_fits_is_left_as_it_is(pipeline: Pipeline, run: RunLayout) -> None:
     before = files(run)
     assert reconcile(pipeline, run) == []
     assert files(run) == before
@@ -249,7 +249,7 @@ def test_what_fits_is_left_as_it_is(pipeline: Pipeline, run: Places) -> None:
 @pytest.mark.parametrize("lost", [1, 2, 3, 5])
 @pytest.mark.parametrize("how", ["missing", "empty", "cut"])
 def test_the_last_two_batches_are_rebuilt(
-    pipeline: Pipeline, run: Places, lost: int, how: str
+    pipeline: Pipeline, run: RunLayout, lost: int, how: str
 ) -> None:
     before, checkpoint = files(run), run.checkpoint("copy")
     for number in range(5 - lost, 5):
@@ -269,7 +269,9 @@ def test_the_last_two_batches_are_rebuilt(
     assert reconcile(pipeline, run) == []
 
 
-def test_a_batch_with_a_record_is_committed_also_for_spark(pipeline: Pipeline, run: Places) -> None:
+def test_a_batch_with_a_record_is_committed_also_for_spark(
+    pipeline: Pipeline, run: RunLayout
+) -> None:
     """Its rows may be removed by now, so that it could not be run again."""
     (run.checkpoint("copy") / COMMITS / "4").unlink()
     assert reconcile(pipeline, run) == []
@@ -277,7 +279,9 @@ def test_a_batch_with_a_record_is_committed_also_for_spark(pipeline: Pipeline, r
 
 
 @pytest.mark.parametrize("how", ["missing", "empty"])
-def test_a_query_without_metadata_gets_new_ones(pipeline: Pipeline, run: Places, how: str) -> None:
+def test_a_query_without_metadata_gets_new_ones(
+    pipeline: Pipeline, run: RunLayout, how: str
+) -> None:
     """Spark starts no query whose logs are there without them."""
     path = run.checkpoint("copy") / "metadata"
     path.unlink() if how == "missing" else path.write_bytes(b"")
@@ -286,7 +290,7 @@ def test_a_query_without_metadata_gets_new_ones(pipeline: Pipeline, run: Places,
 
 
 def test_a_batch_that_is_planned_stays_and_one_that_is_half_planned_goes(
-    pipeline: Pipeline, run: Places
+    pipeline: Pipeline, run: RunLayout
 ) -> None:
     path = run.checkpoint("copy") / OFFSETS / "5"
     path.write_text(log_text(60))
@@ -298,7 +302,7 @@ def test_a_batch_that_is_planned_stays_and_one_that_is_half_planned_goes(
 
 
 def test_a_damaged_commit_of_an_egress_goes_so_that_spark_runs_the_batch_again(
-    pipeline: Pipeline, run: Places
+    pipeline: Pipeline, run: RunLayout
 ) -> None:
     checkpoint = run.checkpoint("out")
     for number in range(2):
@@ -309,15 +313,15 @@ def test_a_damaged_commit_of_an_egress_goes_so_that_spark_runs_the_batch_again(
     assert (log_numbers(checkpoint, OFFSETS), log_numbers(checkpoint, COMMITS)) == ([0, 1], [0])
 
 
-def _other_offsets(run: Places) -> None:
+def _other_offsets(run: RunLayout) -> None:
     write_log(run.checkpoint("copy"), OFFSETS, 4, log_text(45))
 
 
-def _no_records(run: Places) -> None:
+def _no_records(run: RunLayout) -> None:
     shutil.rmtree(run.batches("copy"))
 
 
-def _old_record(run: Places) -> None:
+def _old_record(run: RunLayout) -> None:
     log = BatchLog(run.batches("copy"))
     record = log.last()
     assert record is not None
@@ -326,7 +330,7 @@ def _old_record(run: Places) -> None:
     (run.checkpoint("copy") / OFFSETS / "4").unlink()
 
 
-def _everything(run: Places) -> None:
+def _everything(run: RunLayout) -> None:
     topic = Topic.open(run.topic("b"))
     with TopicWriter(topic, "copy") as writer:
         for number in range(5):
@@ -335,16 +339,16 @@ def _everything(run: Places) -> None:
         shutil.rmtree(folder)
 
 
-def _egress(run: Places) -> None:
+def _egress(run: RunLayout) -> None:
     save_position(run.topic("b"), "out", 7)
 
 
-def _egress_plan(run: Places) -> None:
+def _egress_plan(run: RunLayout) -> None:
     plan = BatchPlan(start={"b": 0}, end={"b": 9}, planned_at=0.0, tasks=())
     save_plan(run.plan("out"), plan)
 
 
-def _egress_offsets(run: Places) -> None:
+def _egress_offsets(run: RunLayout) -> None:
     write_log(run.checkpoint("out"), COMMITS, 0, commit_text(0))
 
 
@@ -361,7 +365,7 @@ def _egress_offsets(run: Places) -> None:
     ],
 )
 def test_what_cannot_be_proven_is_refused(
-    pipeline: Pipeline, run: Places, damage: Callable[[Places], None], problem: str
+    pipeline: Pipeline, run: RunLayout, damage: Callable[[RunLayout], None], problem: str
 ) -> None:
     damage(run)
     before = files(run)

@@ -8,7 +8,7 @@ from penstock.core.snapshot import HostSnapshot, SliceSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class HostRoom:
     """A host while slices are being placed: what it carries and what it can hold."""
 
     name: str
@@ -19,7 +19,7 @@ class Room:
     network_capacity: float | None = None
 
     @classmethod
-    def of(cls, host: HostSnapshot, without: Iterable[str] = ()) -> "Room":
+    def of(cls, host: HostSnapshot, without: Iterable[str] = ()) -> "HostRoom":
         """The room on a host once some of its slices are gone."""
         gone = set(without)
         left = [piece for name, piece in host.slices.items() if name not in gone]
@@ -40,9 +40,9 @@ class Room:
             and _within(self.network + piece.network, self.network_capacity)
         )
 
-    def with_slice(self, piece: SliceSnapshot) -> "Room":
+    def with_slice(self, piece: SliceSnapshot) -> "HostRoom":
         """The room that is left when a slice has come."""
-        return Room(
+        return HostRoom(
             self.name,
             self.cpu + piece.cpu,
             self.memory + piece.memory,
@@ -54,10 +54,10 @@ class Room:
 
 def first_fit_decreasing(
     slices: Mapping[str, SliceSnapshot],
-    rooms: Sequence[Room],
+    rooms: Sequence[HostRoom],
     target: float,
-    new_room: Callable[[], Room] | None = None,
-) -> tuple[dict[str, str], list[Room]] | None:
+    new_room: Callable[[], HostRoom] | None = None,
+) -> tuple[dict[str, str], list[HostRoom]] | None:
     """Place slices in decreasing CPU; return slice -> host and the rooms, or None.
 
     Where a slice fits nowhere a new host takes it, if there is a way to make one; an

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.policies.flink.metric_window import Array, Measures, Windows
+from penstock.core.policies.flink.metric_window import Array, Measures, MetricWindows
 from penstock.core.policy import History
 from penstock.core.topology import Topology
 
@@ -26,7 +26,7 @@ class Evaluated:
 
 
 def evaluate(
-    history: History, windows: Windows, *, catch_up_s: float, observed_switch: float
+    history: History, windows: MetricWindows, *, catch_up_s: float, observed_switch: float
 ) -> dict[str, Evaluated]:
     """Evaluate every operator, from the sources down."""
     graph, ops = history[-1].topology, history[-1].operators
@@ -68,7 +68,7 @@ def _by_busy_time(inputs: Array, busy: Array) -> Array:
 
 
 def _as_observed(
-    name: str, measures: Measures, windows: Windows, by_busy: Array, observed_switch: float
+    name: str, measures: Measures, windows: MetricWindows, by_busy: Array, observed_switch: float
 ) -> Array:
     """What a source took while there was more than enough to read, if that is less."""
     rate = measures[name, "input_rate"]

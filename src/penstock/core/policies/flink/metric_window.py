@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class MetricWindows:
     """For each instant its time and the first sample of the window that ends there."""
 
     at: Array
@@ -26,7 +26,7 @@ class Windows:
     full_from: int
 
     @classmethod
-    def of(cls, history: History, window_s: float, stable_at: float) -> "Windows":
+    def of(cls, history: History, window_s: float, stable_at: float) -> "MetricWindows":
         """Windows over samples taken at or after `stable_at`, each at most `window_s` long."""
         at = np.array([snapshot.at for snapshot in history])
         stable = int(np.searchsorted(at, stable_at - 1e-9))
@@ -60,7 +60,7 @@ class Windows:
 class Measures:
     """Measures along a history, and their means over its windows; each is made once."""
 
-    def __init__(self, history: History, windows: Windows) -> None:
+    def __init__(self, history: History, windows: MetricWindows) -> None:
         self._windows = windows
         names = history[-1].operators
         self._operators = {n: [snapshot.operators[n] for snapshot in history] for n in names}

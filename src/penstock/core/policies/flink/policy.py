@@ -16,7 +16,7 @@ from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
 from penstock.core.policies.flink.alignment import align
 from penstock.core.policies.flink.evaluation import Evaluated, evaluate
 from penstock.core.policies.flink.experience import speed_up, was_ineffective
-from penstock.core.policies.flink.metric_window import Array, Windows
+from penstock.core.policies.flink.metric_window import Array, MetricWindows
 from penstock.core.policy import Applied, History, Policy
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -73,7 +73,7 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
     history = _since_last_change(history, applied)
     now = history[-1]
     began = applied[-1].at if applied else history[0].at
-    windows = Windows.of(history, params.window_s, began + params.stabilization_s)
+    windows = MetricWindows.of(history, params.window_s, began + params.stabilization_s)
     seen = evaluate(
         history, windows, catch_up_s=params.catch_up_s, observed_switch=params.observed_switch
     )
@@ -121,7 +121,7 @@ def _needed(seen: Evaluated, utilisation: float, params: FlinkParams, *, restart
 def _answer(
     op: OperatorSnapshot,
     seen: Evaluated,
-    windows: Windows,
+    windows: MetricWindows,
     applied: Applied,
     params: FlinkParams,
     *,
@@ -187,7 +187,9 @@ def _bounded(op: OperatorSnapshot, wanted: int, params: FlinkParams) -> int:
     return align(wanted, op.parallelism, partitions, highest, params.alignment)
 
 
-def _delayed(recommended: list[int], k: int, windows: Windows, interval_s: float) -> int | None:
+def _delayed(
+    recommended: list[int], k: int, windows: MetricWindows, interval_s: float
+) -> int | None:
     """Where the largest of the decreases wanted without a break stands; None before their time."""
     at, first = windows.at[windows.full_from :], len(recommended) - 1
     while first > 0 and recommended[first - 1] < k:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.engines.microbatch.event_counts import BIN_S, MOST_BINS, Events
+from penstock.engines.microbatch.event_counts import BIN_S, MAX_BINS, Events
 from penstock.workloads.arrivals import arrivals
 from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
@@ -16,7 +16,7 @@ from penstock.workloads.workload import Workload
 _BLOCK_S = 60.0
 
 
-class Rows(NamedTuple):
+class BinnedRows(NamedTuple):
     """Rows in the order in which they were written: due times, and how many of each."""
 
     due: FloatArray
@@ -27,42 +27,44 @@ class Rows(NamedTuple):
         """How many there are."""
         return int(self.counts.sum())
 
-    def between(self, start: int, end: int) -> "Rows":
+    def between(self, start: int, end: int) -> "BinnedRows":
         """Return the rows from one place to another."""
         edges = np.concatenate(([0], np.cumsum(self.counts)))
         counts = np.diff(np.clip(edges, start, end))
-        return Rows(self.due[counts > 0], counts[counts > 0])
+        return BinnedRows(self.due[counts > 0], counts[counts > 0])
 
     def events(self) -> Events:
         """As a record of a batch has them: in few bins of equal width."""
         if not len(self.due):
             return ()
         low, high = float(self.due.min()), float(self.due.max())
-        width = max(BIN_S, (high - low) / (MOST_BINS - 1))
+        width = max(BIN_S, (high - low) / (MAX_BINS - 1))
         places, inverse = np.unique(np.floor(self.due / width), return_inverse=True)
         counts = np.bincount(inverse, weights=self.counts).astype(int)
         return tuple(zip(((places + 0.5) * width).tolist(), counts.tolist(), strict=True))
 
 
-NOTHING = Rows(np.empty(0), np.empty(0, dtype=np.int64))
+NOTHING = BinnedRows(np.empty(0), np.empty(0, dtype=np.int64))
 
 
-def joined(parts: list[Rows]) -> Rows:
+def joined(parts: list[BinnedRows]) -> BinnedRows:
     """Return several rows as one."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return NOTHING
-    return Rows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return BinnedRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def whole_rows(due: FloatArray, expected: NDArray[np.floating], rest: float) -> tuple[Rows, float]:
+def whole_rows(
+    due: FloatArray, expected: NDArray[np.floating], rest: float
+) -> tuple[BinnedRows, float]:
     """Return whole rows for parts of some, and what is left: of this time, and of the last."""
     reached = np.cumsum(expected) + rest
     whole = np.floor(reached + 1e-9)
     left = float(reached[-1] - whole[-1]) if len(whole) else rest
     counts = np.diff(whole, prepend=0.0).astype(np.int64)
-    return Rows(due[counts > 0], counts[counts > 0]), left
+    return BinnedRows(due[counts > 0], counts[counts > 0]), left
 
 
 class BinnedTopic:
@@ -70,7 +72,7 @@ class BinnedTopic:
 
     def __init__(self) -> None:
         self.first = self.end = 0
-        self._commits: list[Rows] = []
+        self._commits: list[BinnedRows] = []
         #: Offset of the first row of each commit.
         self._starts: list[int] = []
 
@@ -78,13 +80,13 @@ class BinnedTopic:
         """Return the end; nothing comes in unseen."""
         return self.end
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: BinnedRows) -> None:
         """Write rows; they are one commit."""
         self._commits.append(rows)
         self._starts.append(self.end)
         self.end += rows.total
 
-    def read(self, start: int, end: int) -> Iterator[Rows]:
+    def read(self, start: int, end: int) -> Iterator[BinnedRows]:
         """Yield the rows between two offsets, commit by commit."""
         at = max(0, bisect_right(self._starts, start) - 1)
         while at < len(self._starts) and self._starts[at] < end:
@@ -103,7 +105,7 @@ class BinnedTopic:
             del self._commits[:gone], self._starts[:gone]
 
 
-def written(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[Rows]:
+def written(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[BinnedRows]:
     """Yield what a producer writes each time: the rows that became due since the last time."""
     bins_a_write = max(1, round(write_s / BIN_S))
     width = write_s / bins_a_write
@@ -120,9 +122,9 @@ def written(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[Ro
         yield _rows(left, bins, width)
 
 
-def _rows(counts: NDArray[np.int64], first: int, width: float) -> Rows:
+def _rows(counts: NDArray[np.int64], first: int, width: float) -> BinnedRows:
     kept = np.flatnonzero(counts)
-    return Rows(((first + kept + 0.5) * width).astype(np.float64), counts[kept])
+    return BinnedRows(((first + kept + 0.5) * width).astype(np.float64), counts[kept])
 
 
 def _even(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_tracker import Followed
-from penstock.engines.microbatch.snapshot_builder import LOOK_S, observed, told
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
+from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.simulator.batches.simulation import BatchWalk
 from penstock.engines.simulator.model import SimulatedOperator
@@ -39,9 +39,9 @@ class BatchEngine:
         self._events: list[Event] = []
         self._looked_s = 0.0
 
-    def _follow(self, model: SimulatedOperator, batch_s: float) -> Followed:
+    def _follow(self, model: SimulatedOperator, batch_s: float) -> OperatorTracker:
         station = self._walk.stations[model.name]
-        one = Followed(
+        one = OperatorTracker(
             name=model.name,
             upstream=model.upstream,
             min_replicas=model.min_replicas,
@@ -95,7 +95,9 @@ class BatchEngine:
         if self._walk.is_standing:
             raise NotReadyError("the pipeline restarts")
         now_s = self._walk.now_s
-        seen = observed(self._followed, now=now_s, began=0.0, window_s=self._window_s, at=now_s)
+        seen = build_snapshot(
+            self._followed, now=now_s, began=0.0, window_s=self._window_s, at=now_s
+        )
         operators = {name: self._with_parts(op) for name, op in seen.operators.items()}
         return replace(seen, operators=FrozenDict(operators))
 
@@ -124,7 +126,9 @@ class BatchEngine:
         """Where things stand, and what happened since the last call."""
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         now_s = self._walk.now_s
-        status = told(self._followed, self._topology, self._filled, at=now_s, second=_to_millis)
+        status = build_status(
+            self._followed, self._topology, self._filled, at=now_s, second=_to_millis
+        )
         events = tuple(replace(event, at=_to_millis(event.at)) for event in events)
         return replace(status, events=events, pause_s=self._walk.pause_s)
 

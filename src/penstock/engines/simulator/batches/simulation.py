@@ -15,16 +15,16 @@ import numpy as np
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.dealing import cuts
 from penstock.engines.port import Event
-from penstock.engines.simulator.batches.binned_topic import BinnedTopic, Rows
+from penstock.engines.simulator.batches.binned_topic import BinnedRows, BinnedTopic
 from penstock.engines.simulator.batches.model import Batches
-from penstock.engines.simulator.batches.station import Station
+from penstock.engines.simulator.batches.station import BatchStation
 from penstock.engines.simulator.batches.task_times import lognormal
 from penstock.engines.simulator.batches.wiring import stations_of
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Rescaling
 
 #: Seconds until an operator that is held is asked again, at least.
-_LEAST_S = 0.01
+_MIN_S = 0.01
 
 
 class BatchWalk:
@@ -35,7 +35,7 @@ class BatchWalk:
         pipeline: SimulatedPipeline,
         rules: Batches,
         rescaling: Rescaling,
-        feeds: Mapping[str, Iterator[Rows]],
+        feeds: Mapping[str, Iterator[BinnedRows]],
         seed: int,
     ) -> None:
         self.pipeline, self._rules, self._rescaling = pipeline, rules, rescaling
@@ -128,24 +128,24 @@ class BatchWalk:
         if self._feeds:
             self._at((self._writes + 1) * self._rules.write_s, self._write)
 
-    def _append(self, name: str, topic: BinnedTopic, rows: Rows) -> None:
+    def _append(self, name: str, topic: BinnedTopic, rows: BinnedRows) -> None:
         topic.append(rows)
         for reader in self._readers.get(name, ()):
             if reader.is_idle and reader.current is None:
                 reader.is_idle = False
                 self._ask(reader, self.now_s + self._soon_s(reader))
 
-    def _ask(self, station: Station, time_s: float) -> None:
+    def _ask(self, station: BatchStation, time_s: float) -> None:
         self._at(max(time_s, station.free_s), lambda: self._plan(station))
 
-    def _factor(self, station: Station) -> float:
+    def _factor(self, station: BatchStation) -> float:
         """Return by how much an overhead differs from what it usually is."""
         return self._rules.slower(self.now_s) * lognormal(station.draw, self._rules.noise)
 
-    def _soon_s(self, station: Station) -> float:
+    def _soon_s(self, station: BatchStation) -> float:
         return self._rules.poll_s * self._factor(station)
 
-    def _plan(self, station: Station) -> None:
+    def _plan(self, station: BatchStation) -> None:
         if station.is_held or station.current is not None:
             return
         rules = self._rules
@@ -153,7 +153,7 @@ class BatchWalk:
         is_full = any(one.is_full for one in behind)
         station.hold(self.now_s, is_full=is_full)
         if is_full:
-            self._ask(station, self.now_s + max(_LEAST_S, self._soon_s(station)))
+            self._ask(station, self.now_s + max(_MIN_S, self._soon_s(station)))
             return
         look_s = rules.look_s * self._factor(station)
         longest_s = station.plan(self.now_s, look_s, rules.batch_s, self._rescaling)
@@ -165,7 +165,7 @@ class BatchWalk:
         done_s = self.now_s + look_s + overhead_s + longest_s
         self._at(done_s, lambda: self._commit(station))
 
-    def _commit(self, station: Station) -> None:
+    def _commit(self, station: BatchStation) -> None:
         assert station.current is not None
         record, taken = station.current
         station.position = dict(record.end)
@@ -187,7 +187,7 @@ class BatchWalk:
 
     # --- changes that stop operators
 
-    def _halt(self, station: Station) -> None:
+    def _halt(self, station: BatchStation) -> None:
         """Let an operator, or all of them, begin no more batches."""
         is_job = self._rescaling.scope == "job"
         if is_job and self._halts:  # one change at a time: it takes up what is asked for meanwhile
@@ -218,7 +218,7 @@ class BatchWalk:
                 self._tell_change(one, length_s)
             self._ask(one, self.now_s)
 
-    def _tell_change(self, station: Station, pause_s: float) -> None:
+    def _tell_change(self, station: BatchStation, pause_s: float) -> None:
         replicas, asked_s = self._wishes.pop(station.name)
         numbers = {
             "replicas": replicas,
@@ -236,11 +236,11 @@ class BatchWalk:
 class _Halt:
     """Operators that stand still together for a change."""
 
-    stations: list[Station]
+    stations: list[BatchStation]
     has_begun: bool = False
 
 
-def _done(record: BatchRecord, out: Rows, now_s: float) -> BatchRecord:
+def _done(record: BatchRecord, out: BinnedRows, now_s: float) -> BatchRecord:
     """Return a batch with what it wrote."""
     edges = cuts([float(task.rows_in) for task in record.tasks], out.total)
     tasks = tuple(

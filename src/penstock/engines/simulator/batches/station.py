@@ -7,14 +7,14 @@ import numpy as np
 from numpy.random import Generator
 
 from penstock.core.placement import place
-from penstock.engines.microbatch.admission import Speed
+from penstock.engines.microbatch.admission import Throughput
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.dealing import take
 from penstock.engines.microbatch.slice_assignment import homes_of, loads_after
 from penstock.engines.simulator.batches.binned_topic import (
     NOTHING,
+    BinnedRows,
     BinnedTopic,
-    Rows,
     joined,
     whole_rows,
 )
@@ -37,7 +37,7 @@ class Output:
     #: What is left of rows that are not whole yet.
     rest: float = 0.0
 
-    def thinned(self, rows: Rows) -> Rows:
+    def thinned(self, rows: BinnedRows) -> BinnedRows:
         """Return as many rows as come out for those that went in."""
         if self.share == 1.0:
             return rows
@@ -46,7 +46,7 @@ class Output:
 
 
 @dataclass(slots=True, kw_only=True)
-class Station:
+class BatchStation:
     """What an operator's source and sink remember on Spark, and where it stands."""
 
     name: str
@@ -61,10 +61,10 @@ class Station:
     order: int
     position: dict[str, int] = field(default_factory=dict)
     records: list[BatchRecord] = field(default_factory=list)
-    speed: Speed = field(default_factory=Speed)
+    speed: Throughput = field(default_factory=Throughput)
     loads: list[float] = field(default_factory=list)
     #: The batch under way, without its outputs, and the rows that it took.
-    current: tuple[BatchRecord, Rows] | None = None
+    current: tuple[BatchRecord, BinnedRows] | None = None
     #: Nothing waited when it was last asked.
     is_idle: bool = True
     #: When a plan may be made at the earliest.
@@ -80,7 +80,7 @@ class Station:
     before: int = 0
     changed_s: float = float("-inf")
     #: Rows that wait for event time to pass, and the latest due time of the batches before.
-    kept: Rows = NOTHING
+    kept: BinnedRows = NOTHING
     latest_s: float = float("-inf")
     #: Rows still to come that leave nothing behind.
     barren: int = 0
@@ -185,7 +185,7 @@ class Station:
         if replicas != self.order:
             self.before, self.order, self.changed_s = self.order, replicas, now_s
 
-    def next_output(self, taken: Rows) -> Rows:
+    def next_output(self, taken: BinnedRows) -> BinnedRows:
         """Return what the rows of a batch let out: themselves, or older ones that waited."""
         rows = taken
         if self.barren:  # the state has to fill before anything comes of it
@@ -197,14 +197,14 @@ class Station:
         until_s = self.latest_s - self.costs.out_delay_s
         together = joined([self.kept, rows])
         out = together.due <= until_s
-        self.kept = Rows(together.due[~out], together.counts[~out])
+        self.kept = BinnedRows(together.due[~out], together.counts[~out])
         if len(taken.due):
             self.latest_s = max(self.latest_s, float(taken.due.max()))
         if not self.costs.new_keys:
-            return Rows(together.due[out], together.counts[out])
+            return BinnedRows(together.due[out], together.counts[out])
         return self._silent(together, int(np.count_nonzero(out)))
 
-    def _silent(self, rows: Rows, settled: int) -> Rows:
+    def _silent(self, rows: BinnedRows, settled: int) -> BinnedRows:
         """Return those of the oldest rows whose keys did not come again."""
         order = np.argsort(rows.due, kind="stable")
         due, counts, costs = rows.due[order], rows.counts[order], self.costs

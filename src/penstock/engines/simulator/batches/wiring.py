@@ -6,9 +6,9 @@ import numpy as np
 
 from penstock.engines.simulator.batches.binned_topic import BinnedTopic
 from penstock.engines.simulator.batches.model import Batches, costs_for
-from penstock.engines.simulator.batches.station import Output, Station
+from penstock.engines.simulator.batches.station import BatchStation, Output
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.errors import InputError
 
 
@@ -17,7 +17,7 @@ def stations_of(
     rules: Batches,
     fed: Mapping[str, BinnedTopic],
     seeds: Sequence[np.random.SeedSequence],
-) -> dict[str, Station]:
+) -> dict[str, BatchStation]:
     """Join operators by topics: one behind each, or one for each reader if they get other parts."""
     made = {op.name: _outputs(op, pipeline) for op in pipeline.operators}
     stations = {}
@@ -27,8 +27,8 @@ def stations_of(
         topics = {name: output.topic for name, output in reads.items()}
         if not topics:
             topics = {op.topic: fed[op.topic]}
-        service = Service(distribution=op.distribution, mean_s=0.0, scv=op.scv)
-        station = Station(
+        service = ServiceTime(distribution=op.distribution, mean_s=0.0, scv=op.scv)
+        station = BatchStation(
             name=op.name,
             costs=costs,
             scv=service.spread,

@@ -7,9 +7,9 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.simulator.fluid.latency import Delays
 from penstock.engines.simulator.fluid.monitor import Monitored, Scrape
-from penstock.engines.simulator.fluid.rescale import Change
-from penstock.engines.simulator.fluid.source_topic import Topic
-from penstock.engines.simulator.fluid.step import Flow, Load, Network, step
+from penstock.engines.simulator.fluid.rescale import RescaleInProgress
+from penstock.engines.simulator.fluid.source_topic import SourceTopic
+from penstock.engines.simulator.fluid.step import FluidFlow, Load, Network, step
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Monitor, Profile
 from penstock.errors import NotReadyError, RescaleError
@@ -40,13 +40,13 @@ class FluidEngine:
             next(op for op in pipeline.operators if op.name == n) for n in self._names
         ]
         self._topics = {
-            i: Topic(offered[name], STEP_S, profile.queues)
+            i: SourceTopic(offered[name], STEP_S, profile.queues)
             for i, name in enumerate(self._names)
             if name in offered
         }
-        self._flows: tuple[Flow, ...] = self._network.start()
+        self._flows: tuple[FluidFlow, ...] = self._network.start()
         self._steps = 0
-        self._change = Change(profile.rescaling, self._operators)
+        self._change = RescaleInProgress(profile.rescaling, self._operators)
         self._monitored = Monitored(self._network, monitor or profile.monitor, seed)
         self._replica_s = [0.0] * len(self._names)
         self._delays = Delays(pipeline, self._network, profile.queues, STEP_S)
@@ -107,7 +107,7 @@ class FluidEngine:
         )
 
     @property
-    def flows(self) -> dict[str, Flow]:
+    def flows(self) -> dict[str, FluidFlow]:
         """What every operator has taken, holds and lost, by name."""
         return dict(zip(self._names, self._flows, strict=True))
 

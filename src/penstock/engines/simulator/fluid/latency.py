@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
-from penstock.engines.simulator.fluid.step import Flow, Network
+from penstock.engines.simulator.fluid.step import FluidFlow, Network
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Queues
 
@@ -44,8 +44,8 @@ class Delays:
         self,
         source: int,
         taken: Sequence[tuple[float, int]],
-        before: Sequence[Flow],
-        after: Sequence[Flow],
+        before: Sequence[FluidFlow],
+        after: Sequence[FluidFlow],
     ) -> None:
         """Count what a source has taken in one step, as (age, how many)."""
         if not taken:
@@ -63,7 +63,7 @@ class Delays:
                 histogram.add(age + fixed, records * weight)
 
     def _wait(
-        self, operators: Sequence[int], before: Sequence[Flow], after: Sequence[Flow]
+        self, operators: Sequence[int], before: Sequence[FluidFlow], after: Sequence[FluidFlow]
     ) -> float:
         """Service, and what waits in front of each operator at the speed it has now."""
         wait_s = 0.0

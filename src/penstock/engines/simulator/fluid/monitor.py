@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.trend import slope
-from penstock.engines.simulator.fluid.step import Flow, Network
+from penstock.engines.simulator.fluid.step import FluidFlow, Network
 from penstock.engines.simulator.profile import Monitor
 from penstock.errors import NotReadyError
 
@@ -18,7 +18,7 @@ class Scrape(NamedTuple):
     """Everything that can be measured at one instant, as totals since the run began."""
 
     at: float
-    flows: tuple[Flow, ...]
+    flows: tuple[FluidFlow, ...]
     replica_s: tuple[float, ...]
 
 

@@ -8,7 +8,7 @@ from penstock.engines.simulator.model import SimulatedOperator
 from penstock.engines.simulator.profile import Rescaling
 
 
-class Change:
+class RescaleInProgress:
     """The replicas of all operators over time. Requested and running are two numbers."""
 
     def __init__(self, rescaling: Rescaling, operators: Sequence[SimulatedOperator]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from penstock.engines.simulator.profile import Queues
 
 
-class Topic:
+class SourceTopic:
     """Records offered each step, read in order.
 
     Only counts are kept, one for each step of which records are still there: all that came

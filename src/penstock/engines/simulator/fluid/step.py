@@ -15,7 +15,7 @@ from penstock.engines.simulator.model import SimulatedPipeline
 UNBOUNDED = 1 << 60
 
 
-class Flow(NamedTuple):
+class FluidFlow(NamedTuple):
     """One operator: what waits now, and what has passed since the run began."""
 
     queue: int = 0
@@ -72,9 +72,9 @@ class Network:
             buffer_s,
         )
 
-    def start(self) -> tuple[Flow, ...]:
+    def start(self) -> tuple[FluidFlow, ...]:
         """An empty pipeline."""
-        return tuple(Flow(carried=(0.0,) * len(e), sent=(0,) * len(e)) for e in self.edges)
+        return tuple(FluidFlow(carried=(0.0,) * len(e), sent=(0,) * len(e)) for e in self.edges)
 
     def room(self, operator: int, replicas: int) -> int:
         """Records that fit in front of an operator."""
@@ -84,8 +84,8 @@ class Network:
 
 
 def step(
-    network: Network, flows: Sequence[Flow], loads: Sequence[Load], dt: float
-) -> tuple[Flow, ...]:
+    network: Network, flows: Sequence[FluidFlow], loads: Sequence[Load], dt: float
+) -> tuple[FluidFlow, ...]:
     """Return the state `dt` seconds later. Pure: the same arguments give the same state."""
     able = [
         flow.credit + load.replicas * capacity * load.speed * dt
@@ -103,7 +103,7 @@ def step(
             carried, sent = _send(network.edges[i], flow, taken, arriving)
         full_speed = network.capacity[i] * loads[i].speed
         after.append(
-            Flow(
+            FluidFlow(
                 waiting - taken,
                 arrived + arriving[i],
                 processed + taken,
@@ -119,7 +119,7 @@ def step(
 
 
 def _send(
-    edges: Sequence[tuple[int, float]], flow: Flow, taken: int, arriving: list[int]
+    edges: Sequence[tuple[int, float]], flow: FluidFlow, taken: int, arriving: list[int]
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Put out what was taken on every edge; return the parts left over and the new totals."""
     carried, sent = [], []
@@ -133,7 +133,7 @@ def _send(
 
 
 def _limits(
-    network: Network, flows: Sequence[Flow], loads: Sequence[Load], able: Sequence[float]
+    network: Network, flows: Sequence[FluidFlow], loads: Sequence[Load], able: Sequence[float]
 ) -> list[int]:
     """What each operator may take, for the room that its downstream has.
 
@@ -157,13 +157,13 @@ def _limits(
     return limits
 
 
-def _share(network: Network, flows: Sequence[Flow], feeder: int, target: int) -> float:
+def _share(network: Network, flows: Sequence[FluidFlow], feeder: int, target: int) -> float:
     """How much of the room in front of `target` is this feeder's: as much as it has sent so far."""
     feeders = network.feeders[target]
     sent = [_sent_to(network, flows, each, target) + 1 for each in feeders]
     return sent[feeders.index(feeder)] / sum(sent)
 
 
-def _sent_to(network: Network, flows: Sequence[Flow], feeder: int, target: int) -> int:
+def _sent_to(network: Network, flows: Sequence[FluidFlow], feeder: int, target: int) -> int:
     edge = next(i for i, (to, _) in enumerate(network.edges[feeder]) if to == target)
     return flows[feeder].sent[edge]

@@ -10,17 +10,17 @@ from penstock.engines.simulator.records.stations import (
     RESTART,
     Lineage,
     Record,
+    RecordStation,
     Replica,
     Route,
-    Station,
 )
-from penstock.engines.simulator.records.totals import Served
+from penstock.engines.simulator.records.totals import ServedRecords
 
 #: When, a running number, what happens, to what.
 Event: TypeAlias = tuple[float, int, Callable[[Any], None], Any]
 
 
-class Flow:
+class RecordFlow:
     """Events in their order, and what each does to the records.
 
     Events at one instant happen in the order in which they were caused, which is what
@@ -40,7 +40,7 @@ class Flow:
         "stopped",
     )
 
-    def __init__(self, timeout_s: float | None, trace: list[Served] | None) -> None:
+    def __init__(self, timeout_s: float | None, trace: list[ServedRecords] | None) -> None:
         self._timeout_s, self._trace = timeout_s, trace
         self._events: list[Event] = []
         self._order = 0
@@ -62,12 +62,12 @@ class Flow:
             happens(what)
         self.now_s = until_s
 
-    def offer(self, station: Station, route: Route, key: str) -> None:
+    def offer(self, station: RecordStation, route: Route, key: str) -> None:
         """A producer puts a record into the topic that a source reads."""
         self.offered += 1
         self.arrive(station, (self.now_s, Lineage(self.now_s, key), route))
 
-    def arrive(self, station: Station, record: Record) -> None:
+    def arrive(self, station: RecordStation, record: Record) -> None:
         """A record comes to an operator."""
         now_s = self.now_s
         station.arrived += 1
@@ -78,7 +78,7 @@ class Flow:
         station.last_arrival_s = now_s
         self.join(station, record, station.model.queue_size)
 
-    def join(self, station: Station, record: Record, room: int | None = None) -> None:
+    def join(self, station: RecordStation, record: Record, room: int | None = None) -> None:
         """Put a record into a queue if there is room (None: always), or on a free replica."""
         replica = station.pick(record, self.now_s)
         paused = self.stopped or self.now_s < station.paused_until_s
@@ -115,7 +115,7 @@ class Flow:
         if station.shared is not None:
             station.idle.append(replica)
 
-    def stop(self, stations: Iterable[Station]) -> None:
+    def stop(self, stations: Iterable[RecordStation]) -> None:
         """Drop all that waits or is in service; nothing is begun until `stopped` is False."""
         self.stopped = True
         # in place: `run` holds on to this list
@@ -124,7 +124,7 @@ class Flow:
         for station in stations:
             self._empty(station)
 
-    def _empty(self, station: Station) -> None:
+    def _empty(self, station: RecordStation) -> None:
         for queue in station.queues():
             for record in queue:
                 station.lost_wait_s += self.now_s - record[0]
@@ -146,7 +146,7 @@ class Flow:
         station.service_squares += service_s * service_s
         if self._trace is not None:
             times_s = (record[1].born_s, record[0], replica.started_s, self.now_s)
-            self._trace.append(Served(station.model.name, replica.index, *times_s))
+            self._trace.append(ServedRecords(station.model.name, replica.index, *times_s))
         replica.record = None
         if station.edges:
             self._send(station, record)
@@ -157,7 +157,7 @@ class Flow:
         if replica.active:
             self.take(replica)
 
-    def _send(self, station: Station, record: Record) -> None:
+    def _send(self, station: RecordStation, record: Record) -> None:
         _, lineage, route = record
         draw, sent = station.next_split(), 0
         for edge in station.edges:
@@ -172,7 +172,7 @@ class Flow:
                     self.arrive(edge.target, onward)
         station.filtered += not sent
 
-    def _drop(self, station: Station, record: Record, cause: str) -> None:
+    def _drop(self, station: RecordStation, record: Record, cause: str) -> None:
         station.dropped[cause] += 1
         record[1].lost = True
         self._settle(record[1])

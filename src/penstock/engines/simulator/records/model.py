@@ -11,7 +11,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.params import Params, param
 from penstock.core.topology import Topology
 from penstock.engines.simulator.records.groupings import GROUPINGS
-from penstock.engines.simulator.records.service import Service
+from penstock.engines.simulator.records.service import ServiceTime
 from penstock.errors import InputError, nearest
 
 SHARED = "shared"
@@ -24,7 +24,7 @@ class RecordOperator:
 
     name: str
     upstream: tuple[str, ...] = ()
-    service: Service = field(default_factory=Service)
+    service: ServiceTime = field(default_factory=ServiceTime)
     #: Replicas at the start, and the most there may be (None: any number).
     replicas: int = 1
     max_replicas: int | None = None

@@ -76,12 +76,12 @@ FAMILIES: dict[str, Family] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service(Params):
+class ServiceTime(Params):
     """The service time of one record on one replica.
 
-    >>> Service(distribution="uniform", mean_s=0.2).spread
+    >>> ServiceTime(distribution="uniform", mean_s=0.2).spread
     0.3333333333333333
-    >>> Service(distribution="exponential", mean_s=0.2, scv=4)
+    >>> ServiceTime(distribution="exponential", mean_s=0.2, scv=4)
     Traceback (most recent call last):
     penstock.errors.InputError: scv: must be 1 for exponential, got 4
     hint: leave it out, or choose lognormal, gamma or hyperexponential
@@ -111,7 +111,8 @@ class Service(Params):
     def draws(self, rng: Generator) -> Iterator[float]:
         """An endless stream of service times in seconds.
 
-        >>> next(Service(distribution="deterministic", mean_s=0.2).draws(np.random.default_rng(1)))
+        >>> service = ServiceTime(distribution="deterministic", mean_s=0.2)
+        >>> next(service.draws(np.random.default_rng(1)))
         0.2
         """
         if not self.mean_s or not self.spread:

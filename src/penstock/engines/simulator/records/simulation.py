@@ -12,17 +12,23 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from penstock.core.histogram import Histogram
-from penstock.engines.simulator.records.flow import Flow
+from penstock.engines.simulator.records.flow import RecordFlow
 from penstock.engines.simulator.records.model import RecordPipeline
 from penstock.engines.simulator.records.service import BLOCK
-from penstock.engines.simulator.records.stations import Route, Station, build
-from penstock.engines.simulator.records.totals import Change, Served, Tally, Totals, totals_of
+from penstock.engines.simulator.records.stations import RecordStation, Route, build
+from penstock.engines.simulator.records.totals import (
+    ReplicaChange,
+    ServedRecords,
+    Tally,
+    Totals,
+    totals_of,
+)
 from penstock.errors import InputError, RescaleError, nearest
 
 
 @dataclass(slots=True)
 class _Source:
-    station: Station
+    station: RecordStation
     route: Route
     times_s: Iterator[float]
     last_s: float = 0.0
@@ -50,13 +56,13 @@ class RecordSimulator:
         pipeline: RecordPipeline,
         arrivals: Mapping[str, Iterable[float]],
         seed: int,
-        trace: list[Served] | None = None,
+        trace: list[ServedRecords] | None = None,
     ) -> None:
         self.pipeline = pipeline
         #: When the restart that is under way will be over; None if there is none.
         self.resume_s: float | None = None
-        self._changes: list[Change] = []
-        self._flow = Flow(pipeline.rules.timeout_s, trace)
+        self._changes: list[ReplicaChange] = []
+        self._flow = RecordFlow(pipeline.rules.timeout_s, trace)
         for_keys, *for_operators = SeedSequence(seed).spawn(1 + len(pipeline.operators))
         self._next_key = _keys(pipeline, for_keys).__next__
         self._stations = build(pipeline, for_operators)
@@ -128,7 +134,7 @@ class RecordSimulator:
                     taken[route.name], route.latency = route.latency, Histogram()
         return dict(sorted(taken.items()))
 
-    def take_changes(self) -> list[Change]:
+    def take_changes(self) -> list[ReplicaChange]:
         """Changes of running replicas and restarts since this was last called, oldest first."""
         taken, self._changes = self._changes, []
         return taken
@@ -155,7 +161,7 @@ class RecordSimulator:
         self._flow.offer(source.station, source.route, self._next_key())
         self._await_arrival(source)
 
-    def _resize(self, station: Station) -> None:
+    def _resize(self, station: RecordStation) -> None:
         """Move towards the requested replicas of one operator from a pool, losing nothing."""
         if self.pipeline.rules.pause_s:
             self._pause(station, self.now_s + self.pipeline.rules.pause_s)
@@ -176,7 +182,7 @@ class RecordSimulator:
             else:
                 self._start_up((station, ticket))
 
-    def _start_up(self, awaited: tuple[Station, object]) -> None:
+    def _start_up(self, awaited: tuple[RecordStation, object]) -> None:
         station, ticket = awaited
         if ticket not in station.starting:  # no longer wanted
             return
@@ -186,12 +192,12 @@ class RecordSimulator:
             self._flow.take(replica)
         self._note_running(station)
 
-    def _pause(self, station: Station, until_s: float) -> None:
+    def _pause(self, station: RecordStation, until_s: float) -> None:
         station.paused_until_s = until_s
         station.idle.clear()  # so that what arrives meanwhile waits
         self._flow.at(until_s, self._wake, station)
 
-    def _wake(self, station: Station) -> None:
+    def _wake(self, station: RecordStation) -> None:
         for replica in station.replicas[: station.active]:
             if replica.record is None and replica not in station.idle:
                 self._flow.take(replica)
@@ -206,7 +212,7 @@ class RecordSimulator:
                 station.activate()
             station.pay(self.now_s, 0)
         lost = {"pause_s": pause_s, "dropped": self._flow.dropped - before}
-        self._changes.append(Change(self.now_s, "restart", "", lost))
+        self._changes.append(ReplicaChange(self.now_s, "restart", "", lost))
         self._flow.at(self.resume_s, self._resume, None)
 
     def _resume(self, _: None) -> None:
@@ -216,10 +222,10 @@ class RecordSimulator:
                 self._flow.take(replica)
             self._note_running(station)
 
-    def _note_running(self, station: Station) -> None:
+    def _note_running(self, station: RecordStation) -> None:
         station.pay(self.now_s, station.active)
         replicas = {"replicas": station.active}
-        change = Change(self.now_s, "running", station.model.name, replicas)
+        change = ReplicaChange(self.now_s, "running", station.model.name, replicas)
         # several replicas that come at one instant are one change
         if self._changes and self._changes[-1][:3] == change[:3]:
             self._changes.pop()

@@ -69,7 +69,7 @@ class Replica:
 
     __slots__ = ("active", "index", "queue", "record", "service_s", "started_s", "station")
 
-    def __init__(self, station: "Station", index: int, queue: deque[Record]) -> None:
+    def __init__(self, station: "RecordStation", index: int, queue: deque[Record]) -> None:
         self.station, self.index, self.queue = station, index, queue
         self.active = False
         self.record: Record | None = None
@@ -86,14 +86,14 @@ class Edge:
 
     __slots__ = ("count", "offset", "part", "target", "whole")
 
-    def __init__(self, target: "Station", share: float, offset: float) -> None:
+    def __init__(self, target: "RecordStation", share: float, offset: float) -> None:
         self.target, self.offset = target, offset
         self.whole = int(share)
         self.part = share - self.whole
         self.count = 0
 
 
-class Station:
+class RecordStation:
     """One operator: its replicas, of which the first `active` take records, and its counters."""
 
     __slots__ = (
@@ -225,10 +225,10 @@ class Station:
             yield from (replica.queue for replica in self.replicas)
 
 
-def build(pipeline: RecordPipeline, seeds: list[SeedSequence]) -> dict[str, Station]:
+def build(pipeline: RecordPipeline, seeds: list[SeedSequence]) -> dict[str, RecordStation]:
     """The stations of a pipeline, joined by edges; no replica is active yet."""
     stations = {
-        model.name: Station(model, pipeline.rules, seed)
+        model.name: RecordStation(model, pipeline.rules, seed)
         for model, seed in zip(pipeline.operators, seeds, strict=True)
     }
     for name, station in stations.items():

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.simulator.records.stations import Station
+from penstock.engines.simulator.records.stations import RecordStation
 
 
-class Served(NamedTuple):
+class ServedRecords(NamedTuple):
     """One record at one operator: when it was offered, came here, was begun and finished."""
 
     operator: str
@@ -29,7 +29,7 @@ class Served(NamedTuple):
         return self.finished_s - self.started_s
 
 
-class Change(NamedTuple):
+class ReplicaChange(NamedTuple):
     """Something that was done to the pipeline, and its numbers."""
 
     at_s: float
@@ -94,7 +94,7 @@ class Totals:
         return sum(self.dropped.values())
 
 
-def totals_of(station: Station, now_s: float) -> Totals:
+def totals_of(station: RecordStation, now_s: float) -> Totals:
     """Read one operator's counters at an instant, without changing them."""
     working = [replica for replica in station.replicas if replica.record is not None]
     waiting_s = sum(now_s - record[0] for queue in station.queues() for record in queue)

@@ -17,7 +17,7 @@ from penstock.engines.spark.cluster.worker_pool import warm_up
 _TIED_TO = "executor_nowhere_"
 
 
-class Cluster:
+class ExecutorClient:
     """The executors of one session."""
 
     def __init__(self, spark: SparkSession) -> None:

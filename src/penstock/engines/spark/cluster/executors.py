@@ -12,7 +12,7 @@ from penstock.errors import InputError
 KIND = "executors"
 
 
-class Room(Protocol):
+class ExecutorHost(Protocol):
     """What gives executors and takes them back; see `cluster.py`."""
 
     def alive(self) -> Mapping[str, bool]:
@@ -31,7 +31,7 @@ class Room(Protocol):
 class Executors:
     """The second level of elasticity. Times are those of the wall clock."""
 
-    def __init__(self, room: Room, rules: Rules, first: int) -> None:
+    def __init__(self, room: ExecutorHost, rules: Rules, first: int) -> None:
         """So many are there already, or on their way."""
         self._room, self._asked, self._rules = room, rules, rules
         self._fleet = Fleet(target=first)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from penstock.errors import InputError
 
 #: Megabytes that Spark needs for an executor at least, whatever runs in it.
-LEAST_MB = 512
+MIN_MB = 512
 _CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 _LOCAL = re.compile(r"local\[\s*(\d+)\s*\]")
 
@@ -45,9 +45,9 @@ def parse_master(text: str) -> Master:
         raise InputError("--master", f"cannot be read: {text!r}", hint)
     if not master.cores or master.workers == 0:
         raise InputError("--master", f"needs at least one worker and one core, got {text!r}")
-    if master.workers is not None and master.memory_mb < LEAST_MB:
+    if master.workers is not None and master.memory_mb < MIN_MB:
         problem = f"{master.memory_mb} MB are too few for an executor"
-        raise InputError("--master", problem, f"at least {LEAST_MB}")
+        raise InputError("--master", problem, f"at least {MIN_MB}")
     return master
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from pyspark import cloudpickle
 
 from penstock.pipelines.operator import Operator
-from penstock.pipelines.shared_resource import Shipped
+from penstock.pipelines.shared_resource import SharedResource
 
 #: The environment variable that names the file with the list.
 VARIABLE = "PENSTOCK_PRELOAD"
@@ -25,7 +25,7 @@ def modules_of(operators: Iterable[Operator]) -> list[str]:
     """Make what is shipped, and return the modules that are needed to unpack it."""
     found: set[str] = set()
     for operator in operators:
-        if isinstance(operator.options.resource, Shipped):
+        if isinstance(operator.options.resource, SharedResource):
             packed = cloudpickle.dumps(operator.options.resource)  # type: ignore[no-untyped-call]
             texts = {text for _, text, _ in pickletools.genops(packed) if isinstance(text, str)}
             found |= texts & sys.modules.keys()

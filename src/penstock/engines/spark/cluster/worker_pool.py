@@ -21,7 +21,7 @@ LOOK_S = 0.2
 STAY_S = 1.0
 
 
-def warm(spark: SparkSession, replicas: int, meeting: Path) -> None:
+def start_workers(spark: SparkSession, replicas: int, meeting: Path) -> None:
     """Start the workers of so many replicas; returns when all are there.
 
     A task holds two workers, one that reads and one that writes, as here one behind the other.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engines.microbatch.arrivals import Arrivals
-from penstock.engines.microbatch.operator_tracker import Log
+from penstock.engines.microbatch.operator_tracker import BatchSource
 from penstock.engines.port import Event, IngestStatus
 from penstock.engines.spark.ingest.backlog import (
     Backlog,
@@ -26,7 +26,7 @@ class IngestTracker:
     """What the driver knows of one ingest. Times are those of the wall clock."""
 
     name: str
-    log: Log
+    log: BatchSource
     checkpoint: Path
     #: Over which rates are measured.
     window_s: float

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,13 @@ class CallMark:
 class CallMarker:
     """The mark of one task. Used as a context: the mark is cleared when the task ends."""
 
-    def __init__(self, places: Places, operator: str, task: int, timeout_s: float | None) -> None:
-        directory = places.marks(operator)
+    def __init__(
+        self, layout: RunLayout, operator: str, task: int, timeout_s: float | None
+    ) -> None:
+        directory = layout.marks(operator)
         directory.mkdir(parents=True, exist_ok=True)
         #: Calls that were not finished when this task began.
-        self._before = tuple(read_marks(places, operator))
+        self._before = tuple(read_marks(layout, operator))
         stack = directory / f"{task}.stack"
         self._poison = _poison(self._before, death_of(_text(stack), timeout_s))
         self._file = os.open(directory / f"{task}.json", os.O_RDWR | os.O_CREAT, 0o600)
@@ -107,9 +109,9 @@ class CallMarker:
             self._stack.close()
 
 
-def read_marks(places: Places, operator: str) -> list[CallMark]:
+def read_marks(layout: RunLayout, operator: str) -> list[CallMark]:
     """Return the calls that were begun and not finished."""
-    texts = (_text(path) for path in sorted(places.marks(operator).glob("[0-9]*.json")))
+    texts = (_text(path) for path in sorted(layout.marks(operator).glob("[0-9]*.json")))
     return [mark for text in texts if (mark := _parse(text)) is not None]
 
 
@@ -124,15 +126,15 @@ def most_deadly(marks: Iterable[CallMark]) -> CallMark | None:
     return max(marks, key=lambda mark: mark.deaths, default=None)
 
 
-def read_stack(places: Places, operator: str) -> str:
+def read_stack(layout: RunLayout, operator: str) -> str:
     """Return where the last call that took too long was; empty if nobody knows."""
-    texts = (_text(path) for path in places.marks(operator).glob("*.stack"))
+    texts = (_text(path) for path in layout.marks(operator).glob("*.stack"))
     return max(texts, key=len, default="").strip()
 
 
-def clear_marks(places: Places, operator: str) -> None:
+def clear_marks(layout: RunLayout, operator: str) -> None:
     """Forget all calls: a new start, or a batch that is done."""
-    for path in places.marks(operator).glob("*"):
+    for path in layout.marks(operator).glob("*"):
         if path.stat().st_size:
             path.unlink(missing_ok=True)
 

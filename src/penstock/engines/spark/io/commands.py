@@ -6,11 +6,11 @@ The source lives in a process of its own, so an order reaches it through a file.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Command:
     """How many replicas the next batch has, and whether there shall be a next batch."""
 
     replicas: int
@@ -20,15 +20,15 @@ class Order:
     wish: int = 0
 
 
-def give(places: Places, operator: str, order: Order) -> None:
+def write_command(layout: RunLayout, operator: str, order: Command) -> None:
     """Replace an operator's order."""
-    write_json(places.order(operator), asdict(order))
+    write_json(layout.order(operator), asdict(order))
 
 
-def look_up(places: Places, operator: str) -> Order:
+def read_command(layout: RunLayout, operator: str) -> Command:
     """Read the present order."""
-    data = read_json(places.order(operator))
+    data = read_json(layout.order(operator))
     moves = {int(number): home for number, home in data.get("moves", {}).items()}
-    return Order(
+    return Command(
         replicas=data["replicas"], hold=data["hold"], moves=moves, wish=data.get("wish", 0)
     )

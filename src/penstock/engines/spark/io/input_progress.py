@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.microbatch.event_time import ColumnTime, Progress, progress_after
+from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress, progress_after
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.state_versions import LOOK_BACK
 from penstock.topics.embedded.commit import Commit
@@ -19,7 +19,7 @@ from penstock.topics.embedded.topic import Topic
 class InputState(NamedTuple):
     """An input, read up to an offset."""
 
-    progress: Progress
+    progress: EventTimeProgress
     #: Whether the last source batch goes on behind the offset.
     is_open: bool = False
 
@@ -56,7 +56,7 @@ class InputProgress:
                 return InputState(progress, name in record.open_inputs)
         return InputState(self._columns(name))
 
-    def _columns(self, name: str, latest: int | None = None) -> Progress:
+    def _columns(self, name: str, latest: int | None = None) -> EventTimeProgress:
         schema = self._topics[name].schema
         return {c.name: ColumnTime(latest) for c in schema if pa.types.is_timestamp(c.type)}
 

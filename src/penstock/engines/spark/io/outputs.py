@@ -6,17 +6,17 @@ from types import TracebackType
 import pyarrow as pa
 
 from penstock.engines.microbatch.event_counts import Events, merge, sketch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.segment import Segment, SegmentWriter
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import EVENT
 
 
-class Outputs:
+class TaskOutputs:
     """Opens a segment when its first row comes; leaves none behind if the task fails."""
 
-    def __init__(self, places: Places, schemas: Mapping[str, pa.Schema]) -> None:
-        self._places, self._schemas = places, schemas
+    def __init__(self, layout: RunLayout, schemas: Mapping[str, pa.Schema]) -> None:
+        self._layout, self._schemas = layout, schemas
         self._writers: dict[str, SegmentWriter] = {}
         self._sketches: list[Events] = []
         #: The operator's own output; side outputs are not part of its rows.
@@ -29,7 +29,7 @@ class Outputs:
         if name is None or not batch.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = Topic.open(self._places.topic(name)).segment_writer()
+            self._writers[name] = Topic.open(self._layout.topic(name)).segment_writer()
         self._writers[name].write(batch)
         if name == self.main:
             self.rows += batch.num_rows
@@ -49,7 +49,7 @@ class Outputs:
         self._writers = {}
         return {name: segment for name, segment in done.items() if segment is not None}
 
-    def __enter__(self) -> "Outputs":
+    def __enter__(self) -> "TaskOutputs":
         return self
 
     def __exit__(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock.engines.microbatch.event_time import Progress
+from penstock.engines.microbatch.event_time import EventTimeProgress
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.key_dealing import key_mask
 from penstock.errors import InputError
@@ -19,7 +19,7 @@ from penstock.topics.embedded.topic import Piece
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InputPart:
     """Rows of one segment, and the offset in its topic of the first of them."""
 
     topic: str
@@ -42,9 +42,9 @@ class TaskInput:
 
     index: int
     replicas: int
-    parts: tuple[Part, ...]
+    parts: tuple[InputPart, ...]
     #: Rows that were given up and are to be kept in a topic of their own.
-    given_up: tuple[Part, ...] = ()
+    given_up: tuple[InputPart, ...] = ()
     #: With a key, a task keeps those rows whose key falls to it.
     key: str | None = None
     #: For an operator with state; `parts` are then the same for all tasks.
@@ -59,7 +59,7 @@ class TaskInput:
 
     def batches(
         self, columns: list[str] | None = None
-    ) -> Iterator[tuple[Part, int, pa.RecordBatch]]:
+    ) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
         """Yield (part, rows of it before, batch), in the order of the topics."""
         if columns is not None and self.key is not None:
             columns = [*columns, self.key]
@@ -85,7 +85,7 @@ class BatchPlan:
     #: Rows that waited when it was planned, its own among them; None if nobody has looked.
     waiting: int | None = None
     #: How far each input is after this batch, by timestamp column, and all of them together.
-    progress: Mapping[str, Progress] = field(default_factory=dict)
+    progress: Mapping[str, EventTimeProgress] = field(default_factory=dict)
     event_times: Mapping[str, int | None] = field(default_factory=dict)
     #: Inputs whose last source batch is not read completely after this batch.
     open_inputs: tuple[str, ...] = ()

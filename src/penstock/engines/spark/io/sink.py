@@ -22,7 +22,7 @@ from penstock.engines.microbatch.operator_totals import with_totals
 from penstock.engines.microbatch.slice_assignment import version_after
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
-from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, load_plan
 from penstock.engines.spark.io.publication import publish_batch
 from penstock.engines.spark.io.state_versions import record_before, remove_old
@@ -30,12 +30,12 @@ from penstock.engines.spark.kinds import batch_task as fused
 from penstock.engines.spark.kinds import frame_task as framing
 from penstock.engines.spark.kinds import native_offsets as native
 from penstock.engines.spark.kinds import sliced_task as slices
-from penstock.engines.spark.operator_bundle import Cargo, unpack
+from penstock.engines.spark.operator_bundle import OperatorBundle, load_bundle
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.recovery import checkpoints
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError
-from penstock.state.state_files import Run
+from penstock.state.state_files import StateFile
 from penstock.state.version import Merged, Version
 from penstock.topics.embedded.retention import trim
 from penstock.topics.embedded.segment import SEGMENTS, Segment
@@ -54,7 +54,7 @@ class TaskMessage(WriterCommitMessage):
     events: Events = ()
     segments: dict[str, Segment] = field(default_factory=dict)
     #: Of a task with state.
-    runs: tuple[Run, ...] = ()
+    runs: tuple[StateFile, ...] = ()
     merged: tuple[Merged, ...] = ()
 
 
@@ -79,47 +79,47 @@ class TopicSink(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Do a task's work in its own process; nothing of it is visible yet."""
-        places = Places(Path(self._run))
-        cargo = unpack(places.code(self._operator))
-        with Outputs(places, cargo.outputs) as outputs:
-            if cargo.operator.kind == "sliced":
-                done = slices.work(places, cargo, _task(iterator), outputs)
+        layout = RunLayout(Path(self._run))
+        bundle = load_bundle(layout.code(self._operator))
+        with TaskOutputs(layout, bundle.outputs) as outputs:
+            if bundle.operator.kind == "sliced":
+                done = slices.run_sliced_task(layout, bundle, _task(iterator), outputs)
                 events, segments = outputs.events(), outputs.close()
                 return TaskMessage(done.task, events, segments, done.runs, done.merged)
-            if cargo.operator.kind == "batch":
-                task = fused.work(places, cargo, _task(iterator), outputs)
-            elif cargo.operator.kind == "frame":
+            if bundle.operator.kind == "batch":
+                task = fused.run_batch_task(layout, bundle, _task(iterator), outputs)
+            elif bundle.operator.kind == "frame":
                 # tasks keep the order of the source's partitions
-                plan = load_plan(places.plan(self._operator))
+                plan = load_plan(layout.plan(self._operator))
                 mine = plan.tasks[_task_number() % len(plan.tasks)]
-                task = framing.write(cargo, mine, iterator, outputs)
-            elif cargo.operator.kind == "native":
-                stamp_us = native.stamp_us(places, self._operator, _batch_number())
-                task = framing.keep(cargo, stamp_us, iterator, outputs)
+                task = framing.write(bundle, mine, iterator, outputs)
+            elif bundle.operator.kind == "native":
+                stamp_us = native.stamp_us(layout, self._operator, _batch_number())
+                task = framing.write_native(bundle, stamp_us, iterator, outputs)
             else:
-                task = framing.take_in(cargo, iterator, outputs)
+                task = framing.write_ingest(bundle, iterator, outputs)
             return TaskMessage(task, outputs.events(), outputs.close())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make a batch visible: its record first, then its rows in every topic it writes."""
-        places = Places(Path(self._run))
-        cargo = unpack(places.code(self._operator))
+        layout = RunLayout(Path(self._run))
+        bundle = load_bundle(layout.code(self._operator))
         told = [message for message in messages if isinstance(message, TaskMessage)]
-        log = BatchLog(places.batches(self._operator))
-        mine = _record(places, cargo, told, batchId)
-        mine = with_totals(mine, log.get(batchId - 1), cargo.operator.kind)
-        if cargo.operator.kind in ("ingest", "native"):  # of the others a record tells all
-            checkpoints.sync_batch(places.checkpoint(self._operator), batchId)
+        log = BatchLog(layout.batches(self._operator))
+        mine = _record(layout, bundle, told, batchId)
+        mine = with_totals(mine, log.get(batchId - 1), bundle.operator.kind)
+        if bundle.operator.kind in ("ingest", "native"):  # of the others a record tells all
+            checkpoints.sync_batch(layout.checkpoint(self._operator), batchId)
         record = log.put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
-            _remove(places, messages, {s.file for each in record.outputs.values() for s in each})
-        publish_batch(cargo.operator, record, lambda name: _topic(places.topic(name)))
+            _remove(layout, messages, {s.file for each in record.outputs.values() for s in each})
+        publish_batch(bundle.operator, record, lambda name: _topic(layout.topic(name)))
         for name in record.outputs:
-            _trim(_topic(places.topic(name)))
+            _trim(_topic(layout.topic(name)))
         if record.state is not None:
-            remove_old(places.state(self._operator), log, record)
-        failures.forget(places, self._operator)  # a task that failed went well the next time
-        clear_marks(places, self._operator)
+            remove_old(layout.state(self._operator), log, record)
+        failures.clear(layout, self._operator)  # a task that failed went well the next time
+        clear_marks(layout, self._operator)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Take away what the other tasks wrote if one failed.
@@ -128,35 +128,37 @@ class TopicSink(DataSourceStreamArrowWriter):
         may be in a record, or in a topic already. The batch will be run again.
         """
         if None in messages:
-            _remove(Places(Path(self._run)), messages)
+            _remove(RunLayout(Path(self._run)), messages)
 
 
 def _remove(
-    places: Places, messages: Sequence[WriterCommitMessage | None], kept: Set[str] = frozenset()
+    layout: RunLayout, messages: Sequence[WriterCommitMessage | None], kept: Set[str] = frozenset()
 ) -> None:
     for message in messages:
         if isinstance(message, TaskMessage):
             for name, segment in message.segments.items():
                 if segment.file not in kept:
-                    (places.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
+                    (layout.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
 
 
-def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -> BatchRecord:
-    name = cargo.operator.name
+def _record(
+    layout: RunLayout, bundle: OperatorBundle, told: list[TaskMessage], batch: int
+) -> BatchRecord:
+    name = bundle.operator.name
     outputs: dict[str, list[Segment]] = {}
     for message in told:
         for topic, segment in message.segments.items():
             outputs.setdefault(topic, []).append(segment)
     tasks = tuple(message.task for message in told)
     now = time.time()
-    if cargo.operator.kind == "ingest":
+    if bundle.operator.kind == "ingest":
         began = min((task.began for task in tasks), default=now)
         plan = BatchPlan(start={}, end={}, planned_at=began, tasks=())
-    elif cargo.operator.kind == "native":
-        plan = native.plan_of(places, name, batch)
+    elif bundle.operator.kind == "native":
+        plan = native.plan_of(layout, name, batch)
         tasks = native.shared(tasks, plan)
     else:
-        plan = load_plan(places.plan(name))
+        plan = load_plan(layout.plan(name))
         if len(plan.tasks) != len(told):
             problem = f"{name}: {len(plan.tasks)} replicas became {len(told)} tasks"
             raise PenstockError(
@@ -174,23 +176,23 @@ def _record(places: Places, cargo: Cargo, told: list[TaskMessage], batch: int) -
         waiting=plan.waiting,
         events=merge(message.events for message in told),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
-        state=_state(places, cargo, told, plan),
-        latest=_latest(cargo, plan),
+        state=_state(layout, bundle, told, plan),
+        latest=_latest(bundle, plan),
         progress=plan.progress,
         event_times=plan.event_times,
         open_inputs=plan.open_inputs,
-        offset_log=checkpoints.read_log(places.checkpoint(name), checkpoints.OFFSETS, batch),
+        offset_log=checkpoints.read_log(layout.checkpoint(name), checkpoints.OFFSETS, batch),
     )
 
 
 def _state(
-    places: Places, cargo: Cargo, told: list[TaskMessage], plan: BatchPlan
+    layout: RunLayout, bundle: OperatorBundle, told: list[TaskMessage], plan: BatchPlan
 ) -> Version | None:
     """What a batch leaves in an operator's memory."""
-    slicing, name = cargo.operator.slicing, cargo.operator.name
+    slicing, name = bundle.operator.slicing, bundle.operator.name
     if slicing is None:
         return None
-    before = record_before(BatchLog(places.batches(name)), plan.start)
+    before = record_before(BatchLog(layout.batches(name)), plan.start)
     assignment = plan.tasks[0].assignment
     assert assignment is not None
     runs = [run for message in told for run in message.runs]
@@ -198,9 +200,9 @@ def _state(
     return version_after(before, slicing.slices, runs, merged, assignment.watermark)
 
 
-def _latest(cargo: Cargo, plan: BatchPlan) -> dict[str, int | None]:
+def _latest(bundle: OperatorBundle, plan: BatchPlan) -> dict[str, int | None]:
     """The latest event time of each input that advances the watermark."""
-    slicing = cargo.operator.slicing
+    slicing = bundle.operator.slicing
     if slicing is None:
         return {}
     return {topic: plan.progress[topic][slicing.time].complete for topic in slicing.keys}

@@ -18,9 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from penstock.engines.microbatch.admission import Speed, Waiting, dropped
+from penstock.engines.microbatch.admission import Throughput, Waiting, dropped
 from penstock.engines.microbatch.dealing import (
-    Stretch,
+    OffsetRange,
     cuts,
     deal,
     shares,
@@ -35,13 +35,13 @@ from penstock.engines.microbatch.slice_assignment import (
     next_watermark,
 )
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import look_up
+from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.io.input_progress import InputProgress
-from penstock.engines.spark.io.plans import BatchPlan, Part, TaskInput, save_plan
+from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, save_plan
 from penstock.engines.spark.io.state_versions import record_before
-from penstock.engines.spark.operator_config import Duty
+from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.readers import positions, save_position
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import without_event
@@ -73,10 +73,10 @@ class TopicSource(DataSource):
 
     def schema(self) -> StructType:
         """Rows of the topic, or one task a row."""
-        places, duty = _job(self.options)
-        if duty.kind in ("batch", "sliced"):
+        layout, config = _job(self.options)
+        if config.kind in ("batch", "sliced"):
             return TASK
-        rows = Topic.open(places.topic(self.options.get(TOPIC, duty.reads[0]))).schema
+        rows = Topic.open(layout.topic(self.options.get(TOPIC, config.reads[0]))).schema
         is_plain = self.options.get(STAMPS) == "no"
         return from_arrow_schema(without_event(rows) if is_plain else rows, False)
 
@@ -86,9 +86,9 @@ class TopicSource(DataSource):
         return TopicReader(self.options["run"], self.options["operator"], schema, one)
 
 
-def _job(options: Mapping[str, str]) -> tuple[Places, Duty]:
-    places = Places(Path(options["run"]))
-    return places, Duty.load(places, options["operator"])
+def _job(options: Mapping[str, str]) -> tuple[RunLayout, OperatorConfig]:
+    layout = RunLayout(Path(options["run"]))
+    return layout, OperatorConfig.load(layout, options["operator"])
 
 
 class TaskPartition(InputPartition):
@@ -103,13 +103,13 @@ class TopicReader(DataSourceStreamReader):
 
     def __init__(self, run: str, operator: str, schema: StructType, topic: str | None) -> None:
         self._run, self._operator, self._schema, self._topic = run, operator, schema, topic
-        self._mind: _Mind | None = None
+        self._mind: BatchPlanner | None = None
 
     @property
-    def _reader(self) -> "_Mind":
+    def _reader(self) -> "BatchPlanner":
         # made where it is used: a task's copy of this object must not open topics and logs
         if self._mind is None:
-            self._mind = _Mind(Places(Path(self._run)), self._operator, self._topic)
+            self._mind = BatchPlanner(RunLayout(Path(self._run)), self._operator, self._topic)
         return self._mind
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -151,16 +151,16 @@ class TopicReader(DataSourceStreamReader):
         """Nothing is held open."""
 
 
-class _Mind:
+class BatchPlanner:
     """What the source's process remembers from one batch to the next."""
 
-    def __init__(self, places: Places, operator: str, topic: str | None = None) -> None:
-        self.places, self.duty = places, Duty.load(places, operator)
-        reads = self.duty.reads if topic is None else (topic,)
-        self.topics = {name: Topic.open(places.topic(name)) for name in reads}
-        self.log = BatchLog(places.batches(operator))
-        self.progress = InputProgress(self.topics, self.log, self.duty.idle_s)
-        self.speed = Speed()
+    def __init__(self, layout: RunLayout, operator: str, topic: str | None = None) -> None:
+        self.layout, self.config = layout, OperatorConfig.load(layout, operator)
+        reads = self.config.reads if topic is None else (topic,)
+        self.topics = {name: Topic.open(layout.topic(name)) for name in reads}
+        self.log = BatchLog(layout.batches(operator))
+        self.progress = InputProgress(self.topics, self.log, self.config.idle_s)
+        self.speed = Throughput()
         self.seen: dict[str, int] = {}
         self.replicas: int | None = None
         self.planned: tuple[Offset, Offset, BatchPlan] | None = None
@@ -171,9 +171,9 @@ class _Mind:
         self.behind: Topic | None = None
         self.held_s, self.held_since = 0.0, -inf
         #: The last wish about slices that was heard; one from before this start is fulfilled.
-        self.wish = look_up(places, operator).wish
+        self.wish = read_command(layout, operator).wish
         #: Of each slice, in seconds a batch.
-        self.loads = [0.0] * (self.duty.slices or 0)
+        self.loads = [0.0] * (self.config.slices or 0)
 
     def first(self) -> dict[str, int]:
         return {name: topic.first for name, topic in self.topics.items()}
@@ -182,8 +182,8 @@ class _Mind:
         return {name: topic.refresh() for name, topic in self.topics.items()}
 
     def next_end(self, start: dict[str, Any]) -> dict[str, Any]:
-        order = look_up(self.places, self.duty.name)
-        is_early = time.monotonic() < self.began + self.duty.gap_s
+        order = read_command(self.layout, self.config.name)
+        is_early = time.monotonic() < self.began + self.config.gap_s
         if order.hold or is_early or self._is_held_back():
             return start
         for record in self.log.news():
@@ -192,7 +192,7 @@ class _Mind:
                 self.loads = loads_after(self.loads, record)
         self.replicas = order.replicas
         waiting = {name: self._waiting(name, start) for name in self.topics}
-        limit = self.speed.limit(order.replicas, self.duty.batch_s)
+        limit = self.speed.limit(order.replicas, self.config.batch_s)
         there = {name: queue.live_rows for name, queue in waiting.items()}
         self.waiting = sum(there.values())
         rows = take_open_first(there, limit, self._open_inputs(start["at"]))
@@ -212,7 +212,7 @@ class _Mind:
 
     def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
         """Topics whose last source batch has been read in part."""
-        if not self.duty.keeps_batches or len(self.topics) < 2:
+        if not self.config.keeps_batches or len(self.topics) < 2:
             return ()
         return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
 
@@ -222,49 +222,49 @@ class _Mind:
         Spark itself must read source batches as a whole: it would take the newest time of a
         part for that of all.
         """
-        if not self.duty.keeps_batches or queue.skips:
+        if not self.config.keeps_batches or queue.skips:
             return end
         whole = self.progress.whole_end(name, queue.start, end)
-        if whole is None and self.duty.kind == "native":
+        if whole is None and self.config.kind == "native":
             return self.progress.next_whole_end(name, queue.start, queue.end)
         return end if whole is None else whole
 
     def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
         """Whether the batch before has advanced the watermark, so that windows may be closed."""
-        if self.duty.slices is None:
+        if self.config.slices is None:
             return False
         before = record_before(self.log, start)
         if before is None or before.state is None:
             return False
-        mark = next_watermark(before, self.duty.delay_us, self.progress.idle_inputs(start))
+        mark = next_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
         return mark != before.state.watermark
 
     def _waiting(self, name: str, start: Offset) -> Waiting:
         """What waits in a topic, without what is too old or does not fit."""
-        topic, duty = self.topics[name], self.duty
+        topic, config = self.topics[name], self.config
         begin = self._begin(name, start)
         skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
         queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
-        queue = queue.overflowed(duty.queue_size)
+        queue = queue.overflowed(config.queue_size)
         self.seen[name] = queue.seen
-        if duty.timeout_s is not None:
-            oldest = time.time() - duty.timeout_s
+        if config.timeout_s is not None:
+            oldest = time.time() - config.timeout_s
             queue = queue.expired(_first_after(topic, begin, queue.end, oldest))
         return queue
 
     def _is_held_back(self) -> bool:
         """Whether too much waits behind this operator; the time of it is kept."""
-        duty, now = self.duty, time.monotonic()
-        if not duty.limits or duty.writes is None:
+        config, now = self.config, time.monotonic()
+        if not config.limits or config.writes is None:
             return False
         if self.behind is None:
-            self.behind = Topic.open(self.places.topic(duty.writes))
+            self.behind = Topic.open(self.layout.topic(config.writes))
         read, end = positions(self.behind.directory), self.behind.refresh()
-        waiting = {name: end - read.get(name, self.behind.first) for name in duty.limits}
-        full = any(waiting[name] > limit for name, limit in duty.limits.items())
+        waiting = {name: end - read.get(name, self.behind.first) for name in config.limits}
+        full = any(waiting[name] > limit for name, limit in config.limits.items())
         if self.held_since > -inf:
             self.held_s += now - self.held_since
-            self.places.held(duty.name).write_text(f"{self.held_s:.3f}")
+            self.layout.held(config.name).write_text(f"{self.held_s:.3f}")
         self.held_since = now if full else -inf
         return full
 
@@ -272,8 +272,8 @@ class _Mind:
         """Deal the rows between two offsets; asked again, the same plan."""
         if self.planned and self.planned[:2] == (start, end):
             return self.planned[2]
-        duty = self.duty
-        replicas = self.replicas or look_up(self.places, duty.name).replicas
+        config = self.config
+        replicas = self.replicas or read_command(self.layout, config.name).replicas
         line, given_up = [], []
         skips: dict[str, list[tuple[int, int, str]]] = {}
         for name, topic in self.topics.items():
@@ -286,10 +286,10 @@ class _Mind:
                 for a, b, cause in end["skips"].get(name, ())
                 if b > low and a < high
             ]
-            line += without(Stretch(name, low, high), [(a, b) for a, b, _ in skips[name]])
-            given_up += [Stretch(name, a, b) for a, b, _ in skips[name]]
+            line += without(OffsetRange(name, low, high), [(a, b) for a, b, _ in skips[name]])
+            given_up += [OffsetRange(name, a, b) for a, b, _ in skips[name]]
         dealt = self._deal(line, replicas)
-        lost = self._parts(given_up) if duty.dropped_to else ()
+        lost = self._parts(given_up) if config.dropped_to else ()
         inputs = {
             name: self.progress.read(name, self._begin(name, start), end["at"][name])
             for name in skips
@@ -302,7 +302,7 @@ class _Mind:
                 replicas=replicas,
                 parts=self._parts(stretches),
                 given_up=lost if index == 0 else (),
-                key=duty.key,
+                key=config.key,
                 assignment=assignment,
             )
             for index, (stretches, assignment) in enumerate(zip(dealt, mine, strict=True))
@@ -318,10 +318,10 @@ class _Mind:
             event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
             open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
         )
-        if duty.kind == "egress":  # what is written elsewhere must belong to a batch that lasts
-            sync_newest(self.places.checkpoint(duty.name), OFFSETS)
-        if duty.kind != "native":  # whose tasks at the sink are others than those of the source
-            save_plan(self.places.plan(duty.name), plan)
+        if config.kind == "egress":  # what is written elsewhere must belong to a batch that lasts
+            sync_newest(self.layout.checkpoint(config.name), OFFSETS)
+        if config.kind != "native":  # whose tasks at the sink are others than those of the source
+            save_plan(self.layout.plan(config.name), plan)
         self.planned = (start, end, plan)
         return plan
 
@@ -333,42 +333,42 @@ class _Mind:
     def _assign_slices(
         self, start: Mapping[str, int], replicas: int, idle: Collection[str]
     ) -> Sequence[SliceAssignment | None]:
-        if self.duty.slices is None:
+        if self.config.slices is None:
             return [None] * replicas
         before = record_before(self.log, start)
-        order = look_up(self.places, self.duty.name)
+        order = read_command(self.layout, self.config.name)
         moves = order.moves if order.wish > self.wish else {}
         self.wish = order.wish
-        watermark = next_watermark(before, self.duty.delay_us, idle)
+        watermark = next_watermark(before, self.config.delay_us, idle)
         return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
 
-    def _deal(self, line: Sequence[Stretch], replicas: int) -> Sequence[Sequence[Stretch]]:
-        if self.duty.key is not None or self.duty.slices is not None:
+    def _deal(self, line: Sequence[OffsetRange], replicas: int) -> Sequence[Sequence[OffsetRange]]:
+        if self.config.key is not None or self.config.slices is not None:
             return [line] * replicas  # each takes from all of it what is its own
         rows = sum(stretch.rows for stretch in line)
         parts = [1.0] * replicas
-        if self.duty.grouping == "load":
+        if self.config.grouping == "load":
             known = self.speed.replicas
             speeds = [known[i] if i < len(known) else None for i in range(replicas)]
             # between two batches nobody has anything left to do
             parts = shares(speeds, [0.0] * replicas, rows)
         return deal(line, cuts(parts, rows))
 
-    def _parts(self, stretches: Sequence[Stretch]) -> tuple[Part, ...]:
+    def _parts(self, stretches: Sequence[OffsetRange]) -> tuple[InputPart, ...]:
         found = []
         for stretch in stretches:
             offset = stretch.start
             for piece in self.topics[stretch.topic].pieces(stretch.start, stretch.end):
-                found.append(Part(stretch.topic, offset, piece))
+                found.append(InputPart(stretch.topic, offset, piece))
                 offset += piece.to_row - piece.from_row
         return tuple(found)
 
     def done(self, end: Offset) -> None:
-        if self.duty.kind in ("egress", "native"):
+        if self.config.kind in ("egress", "native"):
             # before rows may be removed that a batch needs that is run again
-            sync_newest(self.places.checkpoint(self.duty.name), COMMITS)
+            sync_newest(self.layout.checkpoint(self.config.name), COMMITS)
         for name, offset in end["at"].items():
-            save_position(self.places.topic(name), self.duty.name, offset)
+            save_position(self.layout.topic(name), self.config.name, offset)
 
 
 def _first_after(topic: Topic, start: int, end: int, at: float) -> int:

@@ -12,11 +12,11 @@ import pyarrow as pa
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.cluster.worker_exit import close_at_end
 from penstock.engines.spark.io.call_marker import CallMarker
-from penstock.engines.spark.io.outputs import Outputs
-from penstock.engines.spark.io.plans import Part, TaskInput
-from penstock.engines.spark.operator_bundle import Cargo
-from penstock.engines.spark.queries.failures import Failure, tell, trace_of_exception
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.operator_bundle import OperatorBundle
+from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.emulated_cpu import processor_s
 from penstock.pipelines.function_call import call_batch
 from penstock.pipelines.operator import Operator
@@ -28,17 +28,19 @@ from penstock.topics.schema import EVENT
 CHUNK_ROWS = 65_536
 
 
-def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> TaskRecord:
+def run_batch_task(
+    layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
+) -> TaskRecord:
     """Do one task and tell what it took."""
-    operator = cargo.operator
+    operator = bundle.operator
     close_at_end()
-    resource = resource_of(operator, str(places.run))  # opened once a process; not part of the work
-    copy_given_up(cargo, task, outputs)
+    resource = resource_of(operator, str(layout.run))  # opened once a process; not part of the work
+    copy_given_up(bundle, task, outputs)
     began, cpu_began = time.time(), processor_s()
     busy_s, squares, chunks, rows_in, removed, added = 0.0, 0.0, 0, 0, 0, 0
     limit_s = operator.options.call_timeout_s
-    with CallMarker(places, operator.name, task.index, limit_s) as marker:
-        calls = _Calls(places, operator, resource, outputs, marker)
+    with CallMarker(layout, operator.name, task.index, limit_s) as marker:
+        calls = _Calls(layout, operator, resource, outputs, marker)
         for part, offset, chunk in _chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
             start, before = time.perf_counter(), outputs.rows
             put_aside = calls.process(part, offset, chunk)
@@ -69,18 +71,18 @@ class _Calls:
 
     def __init__(
         self,
-        places: Places,
+        layout: RunLayout,
         operator: Operator,
         resource: object,
-        outputs: Outputs,
+        outputs: TaskOutputs,
         marker: CallMarker,
     ) -> None:
-        self._places, self._operator, self._resource = places, operator, resource
+        self._layout, self._operator, self._resource = layout, operator, resource
         self._outputs, self._marker = outputs, marker
         #: Rows that went to the error topic.
         self.put_aside = 0
 
-    def process(self, part: Part, passed: int, chunk: pa.RecordBatch) -> int:
+    def process(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> int:
         """Write what the function makes of some rows; return how many of them were put aside."""
         before, first = self.put_aside, part.offset + passed
         keeps_letters = self._operator.options.on_error == "dead-letter"
@@ -91,12 +93,12 @@ class _Calls:
             self._write(part, passed, chunk)
         except Exception:
             if not keeps_letters:
-                tell(self._places, self._operator.name, _failure(part, passed, chunk.num_rows))
+                save(self._layout, self._operator.name, _failure(part, passed, chunk.num_rows))
                 raise
             self._without_poison(part, passed, chunk)
         return self.put_aside - before
 
-    def _write(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+    def _write(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         first = part.offset + passed
         self._marker.enter(part.topic, first, first + chunk.num_rows)
         with self._marker.limit():
@@ -104,7 +106,7 @@ class _Calls:
         if result is not None:
             self._outputs.write(result)
 
-    def _one_by_one(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+    def _one_by_one(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         """Process rows on some of which a process died; leave out those that did it twice."""
         for number in range(chunk.num_rows):
             row = chunk.slice(number, 1)
@@ -114,7 +116,7 @@ class _Calls:
             else:
                 self._without_poison(part, passed + number, row)
 
-    def _without_poison(self, part: Part, passed: int, chunk: pa.RecordBatch) -> None:
+    def _without_poison(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         """Process what can be, and put the rows aside that make the function raise."""
         try:
             self._write(part, passed, chunk)
@@ -126,35 +128,35 @@ class _Calls:
             for begin, rows in ((0, half), (half, chunk.num_rows - half)):
                 self._without_poison(part, passed + begin, chunk.slice(begin, rows))
 
-    def _put_aside(self, part: Part, passed: int, row: pa.RecordBatch, problem: str) -> None:
+    def _put_aside(self, part: InputPart, passed: int, row: pa.RecordBatch, problem: str) -> None:
         topic = errors_topic(self._operator.name)
         letter = _letter(part, passed, row, problem, self._outputs.schema(topic))
         self._outputs.write(letter, topic)
         self.put_aside += 1
 
 
-def copy_given_up(cargo: Cargo, task: TaskInput, outputs: Outputs) -> None:
+def copy_given_up(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
     """Keep the rows that waited too long or did not fit in the topic that was named for them."""
-    name = cargo.operator.options.dropped_to
+    name = bundle.operator.options.dropped_to
     for part in task.given_up if name else ():
         for batch in part.read():
             outputs.write(batch, name)
 
 
-def _chunks(task: TaskInput, size: int) -> Iterator[tuple[Part, int, pa.RecordBatch]]:
+def _chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
     """Yield (part, rows of it before, at most `size` rows)."""
     for part, passed, batch in task.batches():
         for begin in range(0, batch.num_rows, size):
             yield part, passed + begin, batch.slice(begin, size)
 
 
-def _failure(part: Part, passed: int, rows: int) -> Failure:
+def _failure(part: InputPart, passed: int, rows: int) -> Failure:
     first = part.offset + passed
     return Failure(topic=part.topic, first=first, end=first + rows, trace=trace_of_exception())
 
 
 def _letter(
-    part: Part, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
+    part: InputPart, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
 ) -> pa.RecordBatch:
     text = json.dumps(row.drop_columns([EVENT]).to_pylist()[0], default=str)
     columns = {

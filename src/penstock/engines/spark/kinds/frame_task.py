@@ -7,24 +7,24 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.io.outputs import Outputs
+from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import TaskInput
 from penstock.engines.spark.kinds.batch_task import copy_given_up
-from penstock.engines.spark.operator_bundle import Cargo
+from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.pipelines.stateful.groups import pc
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT
 
 
 def write(
-    cargo: Cargo, task: TaskInput, rows: Iterator[pa.RecordBatch], outputs: Outputs
+    bundle: OperatorBundle, task: TaskInput, rows: Iterator[pa.RecordBatch], outputs: TaskOutputs
 ) -> TaskRecord:
     """Write a task's rows; source, function and sink work hand in hand, so all of it is busy."""
-    copy_given_up(cargo, task, outputs)
+    copy_given_up(bundle, task, outputs)
     began, start = time.time(), time.perf_counter()
     if outputs.main is not None:
         schema = outputs.schema(outputs.main)
-        if cargo.stamped:
+        if bundle.stamped:
             for batch in rows:
                 outputs.write(_fit(batch, schema))
         else:
@@ -41,8 +41,8 @@ def write(
     )
 
 
-def keep(
-    cargo: Cargo, stamp_us: int, rows: Iterator[pa.RecordBatch], outputs: Outputs
+def write_native(
+    bundle: OperatorBundle, stamp_us: int, rows: Iterator[pa.RecordBatch], outputs: TaskOutputs
 ) -> TaskRecord:
     """Write what comes out of Spark's own state; what has no stamp is due with its batch.
 
@@ -53,7 +53,7 @@ def keep(
     assert outputs.main is not None
     schema = outputs.schema(outputs.main)
     for batch in rows:
-        if not cargo.stamped:
+        if not bundle.stamped:
             stamps = pa.array([stamp_us] * batch.num_rows, schema.field(EVENT).type)
             batch = batch.append_column(EVENT, stamps)
         outputs.write(_fit(batch, schema))
@@ -67,12 +67,14 @@ def keep(
     )
 
 
-def take_in(cargo: Cargo, rows: Iterator[pa.RecordBatch], outputs: Outputs) -> TaskRecord:
+def write_ingest(
+    bundle: OperatorBundle, rows: Iterator[pa.RecordBatch], outputs: TaskOutputs
+) -> TaskRecord:
     """Write the rows of a stream that is not ours, each with its event time."""
     began, start = time.time(), time.perf_counter()
     assert outputs.main is not None
     schema = outputs.schema(outputs.main)
-    column = cargo.operator.options.time or (EVENT if cargo.stamped else None)
+    column = bundle.operator.options.time or (EVENT if bundle.stamped else None)
     for batch in rows:
         stamps = event_times(batch, column, time.time())
         others = batch.drop_columns([EVENT]) if EVENT in batch.schema.names else batch

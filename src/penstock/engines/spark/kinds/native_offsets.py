@@ -6,18 +6,18 @@ from dataclasses import replace
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.plans import BatchPlan
 from penstock.engines.spark.recovery.checkpoints import planned_batch
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import EVENT
 
 
-def plan_of(places: Places, operator: str, batch: int) -> BatchPlan:
+def plan_of(layout: RunLayout, operator: str, batch: int) -> BatchPlan:
     """Return what a batch reads; its tasks are Spark's matter."""
-    checkpoint = places.checkpoint(operator)
+    checkpoint = layout.checkpoint(operator)
     mine, before = planned_batch(checkpoint, batch), planned_batch(checkpoint, batch - 1)
     assert mine is not None  # it is planned before it runs
     begun = before.ends if before else {}
-    start = {name: begun[name] if name in begun else _first(places, name) for name in mine.ends}
+    start = {name: begun[name] if name in begun else _first(layout, name) for name in mine.ends}
     return BatchPlan(start=start, end=mine.ends, planned_at=mine.planned_at, tasks=())
 
 
@@ -28,17 +28,17 @@ def shared(tasks: Sequence[TaskRecord], plan: BatchPlan) -> tuple[TaskRecord, ..
     return tuple(replace(task, rows_in=each + (at < rest)) for at, task in enumerate(tasks))
 
 
-def stamp_us(places: Places, operator: str, batch: int) -> int:
+def stamp_us(layout: RunLayout, operator: str, batch: int) -> int:
     """When the last rows of a batch were due: what it lets out is due with them."""
-    plan = plan_of(places, operator, batch)
+    plan = plan_of(layout, operator, batch)
     found = [
         rows[EVENT].cast("int64")[0].as_py()
         for name, end in plan.end.items()
         if end > plan.start[name]
-        for rows in Topic.open(places.topic(name)).read(end - 1, end, [EVENT])
+        for rows in Topic.open(layout.topic(name)).read(end - 1, end, [EVENT])
     ]
     return max(found, default=int(plan.planned_at * 1e6))
 
 
-def _first(places: Places, topic: str) -> int:
-    return Topic.open(places.topic(topic)).first
+def _first(layout: RunLayout, topic: str) -> int:
+    return Topic.open(layout.topic(topic)).first

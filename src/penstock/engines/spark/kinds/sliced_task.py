@@ -14,21 +14,21 @@ import pyarrow as pa
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.call_marker import CallMarker
-from penstock.engines.spark.io.outputs import Outputs
-from penstock.engines.spark.io.plans import Part, TaskInput
-from penstock.engines.spark.operator_bundle import Cargo
-from penstock.engines.spark.queries.failures import Failure, tell, trace_of_exception
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.operator_bundle import OperatorBundle
+from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.emulated_cpu import processor_s
 from penstock.pipelines.stateful.slice_call import call_slice
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import latest_of, latest_time
 from penstock.state.compaction import merge_runs, to_merge
 from penstock.state.handle import State
-from penstock.state.layout import Layout, layout
+from penstock.state.layout import StateLayout, make_layout
 from penstock.state.mapped_files import Levels
-from penstock.state.sorted_layer import Level
-from penstock.state.state_files import Run, RunWriter, extras_of
+from penstock.state.sorted_layer import SortedLayer
+from penstock.state.state_files import StateFile, StateFileWriter, extras_of
 from penstock.state.version import Merged
 from penstock.topics.schema import with_event
 
@@ -37,17 +37,19 @@ Inputs = dict[str, pa.RecordBatch]
 
 
 @dataclass
-class Done:
+class SlicedTaskResult:
     """What a task did and wrote."""
 
     task: TaskRecord
-    runs: tuple[Run, ...] = ()
+    runs: tuple[StateFile, ...] = ()
     merged: tuple[Merged, ...] = ()
 
 
-def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Done:
+def run_sliced_task(
+    places: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
+) -> SlicedTaskResult:
     """Do one task."""
-    operator, assignment = cargo.operator, task.assignment
+    operator, assignment = bundle.operator, task.assignment
     assert operator.slicing is not None
     assert assignment is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
@@ -55,13 +57,13 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
     try:
         with CallMarker(places, operator.name, task.index, limit_s) as marker:
             worker = _Worker(
-                places.state(operator.name), cargo, operator.slicing, assignment, marker
+                places.state(operator.name), bundle, operator.slicing, assignment, marker
             )
             marker.enter(*_rows(task.parts))
             worker.run(task, outputs)
             merged = worker.merge()
     except Exception:
-        tell(places, operator.name, _failure(task.parts))
+        save(places, operator.name, _failure(task.parts))
         raise
     record = TaskRecord(
         rows_in=sum(worker.rows.values()),
@@ -75,7 +77,7 @@ def work(places: Places, cargo: Cargo, task: TaskInput, outputs: Outputs) -> Don
         counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
         late=worker.late,
     )
-    return Done(record, worker.written, merged)
+    return SlicedTaskResult(record, worker.written, merged)
 
 
 class _Worker:
@@ -84,36 +86,36 @@ class _Worker:
     def __init__(
         self,
         directory: Path,
-        cargo: Cargo,
+        bundle: OperatorBundle,
         slicing: Slicing,
         assignment: SliceAssignment,
         marker: CallMarker,
     ) -> None:
         self._marker = marker
-        self._directory, self._cargo, self._slicing, self._assignment = (
+        self._directory, self._bundle, self._slicing, self._assignment = (
             directory,
-            cargo,
+            bundle,
             slicing,
             assignment,
         )
-        self._key, self._values = state_schemas(slicing, cargo.inputs)
-        self._layout = layout(self._key, self._values)
+        self._key, self._values = state_schemas(slicing, bundle.inputs)
+        self._layout = make_layout(self._key, self._values)
         self._levels = _levels(directory, self._layout)
         self._levels.keep(run.file for runs in assignment.version.runs.values() for run in runs)
-        self.written: tuple[Run, ...] = ()
+        self.written: tuple[StateFile, ...] = ()
         self.rows: dict[int, int] = {}
         self.seconds: dict[int, float] = {}
         self.late = 0
 
-    def run(self, task: TaskInput, outputs: Outputs) -> None:
+    def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
         """Call the function for every slice that has rows or timers, and keep what it changed."""
         slicing = self._slicing
         parts = gather(task.parts, self._assignment.slices, slicing)
         none = {
             topic: pa.RecordBatch.from_pylist([], with_event(schema))
-            for topic, schema in self._cargo.inputs.items()
+            for topic, schema in self._bundle.inputs.items()
         }
-        changed: dict[int, Level] = {}
+        changed: dict[int, SortedLayer] = {}
         for number in self._assignment.slices:
             start = time.perf_counter()
             inputs = {topic: parts[topic].get(number, none[topic]) for topic in none}
@@ -126,8 +128,8 @@ class _Worker:
             self.seconds[number] = time.perf_counter() - start
         self.written = self._write(changed)
 
-    def _one(self, number: int, inputs: Inputs, outputs: Outputs) -> Level | None:
-        assignment, operator = self._assignment, self._cargo.operator
+    def _one(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
+        assignment, operator = self._assignment, self._bundle.operator
         times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
         state = State.open(
             self._key,
@@ -155,11 +157,11 @@ class _Worker:
                 outputs.write(rows, self._slicing.late_to)
         return state.changes()
 
-    def _write(self, changed: Mapping[int, Level]) -> tuple[Run, ...]:
+    def _write(self, changed: Mapping[int, SortedLayer]) -> tuple[StateFile, ...]:
         """One file for all slices of the task."""
         if not changed:
             return ()
-        writer = RunWriter(self._directory, self._layout, extras_of(changed.values()))
+        writer = StateFileWriter(self._directory, self._layout, extras_of(changed.values()))
         try:
             for number, level in changed.items():
                 writer.write(number, level.chunks, level.at)
@@ -187,7 +189,7 @@ class _Worker:
 
 
 def gather(
-    parts: Sequence[Part], slices: Sequence[int], slicing: Slicing
+    parts: Sequence[InputPart], slices: Sequence[int], slicing: Slicing
 ) -> dict[str, dict[int, pa.RecordBatch]]:
     """Return the rows of each input, by slice, in the order of its topic."""
     pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
@@ -202,7 +204,7 @@ def gather(
 
 
 def _read(
-    part: Part, slices: Sequence[int], *, is_broadcast: bool
+    part: InputPart, slices: Sequence[int], *, is_broadcast: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     if not is_broadcast:
         yield from part.piece.read_slices(slices)
@@ -216,12 +218,12 @@ def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
-def _failure(parts: Sequence[Part]) -> Failure:
+def _failure(parts: Sequence[InputPart]) -> Failure:
     topic, first, end = _rows(parts)
     return Failure(topic=topic, first=first, end=end, trace=trace_of_exception())
 
 
-def _rows(parts: Sequence[Part]) -> tuple[str, int, int]:
+def _rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
     """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
     topic = parts[0].topic if parts else ""
     own = [part for part in parts if part.topic == topic]
@@ -233,7 +235,7 @@ def _rows(parts: Sequence[Part]) -> tuple[str, int, int]:
 _mapped: dict[Path, Levels] = {}
 
 
-def _levels(directory: Path, columns: Layout) -> Levels:
+def _levels(directory: Path, columns: StateLayout) -> Levels:
     if directory not in _mapped:
         _mapped[directory] = Levels(directory, columns)
     return _mapped[directory]

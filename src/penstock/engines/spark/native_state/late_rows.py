@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-class NativeLateness:
+class LateRowCounter:
     """Follows the progress of one query, which tells of each batch."""
 
     def __init__(self) -> None:
@@ -13,7 +13,7 @@ class NativeLateness:
     def read_new(self, progresses: Iterable[Mapping[str, Any]]) -> int:
         """Return how many rows were late in the batches since the last call.
 
-        >>> lateness = NativeLateness()
+        >>> lateness = LateRowCounter()
         >>> first = {"batchId": 3, "stateOperators": [{"numRowsDroppedByWatermark": 2}]}
         >>> lateness.read_new([first]), lateness.read_new([first])
         (2, 0)

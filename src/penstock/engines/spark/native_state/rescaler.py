@@ -21,11 +21,11 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_totals import with_totals
 from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import Order, give
+from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.native_state.costs import Cost, expected_s
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
 from penstock.engines.spark.queries.query_supervisor import (
-    Starter,
+    QuerySupervisor,
     is_beginning,
     is_between_batches,
 )
@@ -36,7 +36,7 @@ from penstock.engines.spark.recovery.checkpoints import (
     read_log,
     sync_batch,
 )
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.errors import PenstockError, RescaleError
 
 STEPS = ("hold", "wait", "stop", "repartition", "restart", "verify", "resume")
@@ -49,7 +49,7 @@ REMEMBERED = 50
 
 
 @dataclass(kw_only=True)
-class Memory:
+class RescaleLog:
     """What is written down about an operator's repartitions."""
 
     #: Replicas that Spark is dealing the state to; None if nothing is under way.
@@ -57,24 +57,24 @@ class Memory:
     costs: list[Cost] = field(default_factory=list)
 
     @classmethod
-    def load(cls, places: Places, operator: str) -> "Memory":
+    def load(cls, layout: RunLayout, operator: str) -> "RescaleLog":
         """Read it; empty if nothing was written yet."""
         hint = "if no change of its replicas was under way, remove the file"
-        data = read_json(places.native(operator), hint) or {}
+        data = read_json(layout.native(operator), hint) or {}
         costs = [Cost(*cost) for cost in data.get("costs", ())]
         return cls(target=data.get("target"), costs=costs)
 
-    def save(self, places: Places, operator: str) -> None:
+    def save(self, layout: RunLayout, operator: str) -> None:
         """Write it at once."""
         kept = self.costs[-REMEMBERED:]
-        write_json(places.native(operator), {"target": self.target, "costs": kept})
+        write_json(layout.native(operator), {"target": self.target, "costs": kept})
 
 
 class Rescaler:
     """Carries out one change after the other of each operator, beside everything else."""
 
-    def __init__(self, spark: SparkSession, places: Places, starter: Starter) -> None:
-        self._spark, self._places, self._starter = spark, places, starter
+    def __init__(self, spark: SparkSession, layout: RunLayout, starter: QuerySupervisor) -> None:
+        self._spark, self._layout, self._starter = spark, layout, starter
         self._wanted: dict[str, int] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -86,10 +86,10 @@ class Rescaler:
 
     def finish(self, name: str, first: int) -> int:
         """Complete what a kill cut short; return into how many parts the state is cut."""
-        last = last_batch(self._places.checkpoint(name))
+        last = last_batch(self._layout.checkpoint(name))
         if last is None:
             return first
-        target = Memory.load(self._places, name).target
+        target = RescaleLog.load(self._layout, name).target
         return last.partitions if target is None else self._repartition(name, target).partitions
 
     def ask(self, name: str, replicas: int) -> None:
@@ -107,7 +107,7 @@ class Rescaler:
 
     def expected_s(self, name: str) -> float | None:
         """Seconds that a change would take now, by those before; None before the first."""
-        costs = Memory.load(self._places, name).costs
+        costs = RescaleLog.load(self._layout, name).costs
         return expected_s(costs, state_rows(self._starter.queries[name])) if costs else None
 
     def close(self, patience_s: float) -> None:
@@ -145,7 +145,7 @@ class Rescaler:
         rows, now = state_rows(self._starter.queries[name]), before.partitions
         try:
             with self._step(name, "hold", seconds):
-                give(self._places, name, Order(replicas=before.partitions, hold=True))
+                write_command(self._layout, name, Command(replicas=before.partitions, hold=True))
             with self._step(name, "wait", seconds):
                 self._wait_for_the_end(name)
             with self._step(name, "stop", seconds):
@@ -156,7 +156,7 @@ class Rescaler:
             refused = error
         if name in self._starter.failed:
             raise refused or RescaleError(f"{name} has stopped")
-        if Memory.load(self._places, name).target is not None:
+        if RescaleLog.load(self._layout, name).target is not None:
             self._starter.give_up(name, f"{_in_words(refused)}\nhint: a new start tries it again")
             return
         with self._step(name, "restart", seconds):
@@ -165,7 +165,7 @@ class Rescaler:
         with self._step(name, "verify", seconds):
             found = self._last(name).partitions
         with self._step(name, "resume", seconds):
-            give(self._places, name, Order(replicas=found))
+            write_command(self._layout, name, Command(replicas=found))
         if refused is not None or found != now:
             raise refused or RescaleError(f"{name} has {found} parts of state, not {now}")
         self._learn(name, Cost(rows, round(sum(seconds.values()), 3)))
@@ -204,9 +204,9 @@ class Rescaler:
 
     def _repartition(self, name: str, wanted: int) -> PlannedBatch:
         """Let Spark deal the state anew, or go on where it was cut short."""
-        memory = Memory.load(self._places, name)
+        memory = RescaleLog.load(self._layout, name)
         memory.target = wanted
-        memory.save(self._places, name)
+        memory.save(self._layout, name)
         self._insist(name, wanted)
         last = self._last(name)
         # the batch read nothing; who follows the records must not wait for it
@@ -217,13 +217,13 @@ class Rescaler:
             planned_at=last.planned_at,
             committed_at=last.planned_at,
             tasks=(),
-            offset_log=read_log(self._places.checkpoint(name), OFFSETS, last.number),
+            offset_log=read_log(self._layout.checkpoint(name), OFFSETS, last.number),
         )
-        sync_batch(self._places.checkpoint(name), last.number)
-        log = BatchLog(self._places.batches(name))
+        sync_batch(self._layout.checkpoint(name), last.number)
+        log = BatchLog(self._layout.batches(name))
         log.put(with_totals(record, log.get(last.number - 1), "native"))
         memory.target = None
-        memory.save(self._places, name)
+        memory.save(self._layout, name)
         return last
 
     def _insist(self, name: str, wanted: int) -> None:
@@ -232,26 +232,26 @@ class Rescaler:
             if last.partitions == wanted and last.is_committed:
                 return
             try:
-                repartition(self._spark, self._places.checkpoint(name), wanted)
+                repartition(self._spark, self._layout.checkpoint(name), wanted)
             except RescaleError:
                 if self._last(name) == last and last.is_committed:  # nothing was touched
-                    memory = Memory.load(self._places, name)
+                    memory = RescaleLog.load(self._layout, name)
                     memory.target = None
-                    memory.save(self._places, name)
+                    memory.save(self._layout, name)
                     raise
                 if tries == 1:
                     raise
 
     def _last(self, name: str) -> PlannedBatch:
-        last = last_batch(self._places.checkpoint(name))
+        last = last_batch(self._layout.checkpoint(name))
         if last is None:
             raise RescaleError(f"{name} has not had a batch yet")
         return last
 
     def _learn(self, name: str, cost: Cost) -> None:
-        memory = Memory.load(self._places, name)
+        memory = RescaleLog.load(self._layout, name)
         memory.costs.append(cost)
-        memory.save(self._places, name)
+        memory.save(self._layout, name)
 
     def _tell(self, kind: str, name: str, **numbers: Any) -> None:
         self.events.append(Event(at=time.time(), kind=kind, operator=name, numbers=numbers))

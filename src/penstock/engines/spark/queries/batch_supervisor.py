@@ -6,16 +6,16 @@ from math import inf
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engines.microbatch.operator_tracker import Followed
+from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.slow_batches import BatchTimer
 from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import read_marks
 from penstock.engines.spark.io.plans import load_plan
 from penstock.engines.spark.kinds import native_offsets as native
-from penstock.engines.spark.queries.query_supervisor import Starter, is_between_batches
+from penstock.engines.spark.queries.query_supervisor import QuerySupervisor, is_between_batches
 from penstock.engines.spark.queries.retries import Rows, rows_of
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 
@@ -23,19 +23,19 @@ from penstock.pipelines.operator import Operator
 SAY_EVERY_S = 5.0
 
 
-class Supervisor:
+class BatchSupervisor:
     """The queries of a run, seen by the driver."""
 
     def __init__(
         self,
-        places: Places,
+        layout: RunLayout,
         operators: Mapping[str, Operator],
-        followed: Mapping[str, Followed],
-        starter: Starter,
+        followed: Mapping[str, OperatorTracker],
+        starter: QuerySupervisor,
         usual_s: float,
     ) -> None:
         """`usual_s` is what a batch shall take."""
-        self._places, self._operators, self._followed = places, operators, followed
+        self._layout, self._operators, self._followed = layout, operators, followed
         self._starter = starter
         self._timers = {name: BatchTimer(usual_s) for name in operators}
         #: While operators start, their batches wait for processes, and nothing is slow.
@@ -57,9 +57,9 @@ class Supervisor:
     def _next_batch(self, name: str) -> int:
         if name in self._followed:
             return self._followed[name].log.next
-        if not self._places.batches(name).is_dir():  # as of an egress, which has no records
+        if not self._layout.batches(name).is_dir():  # as of an egress, which has no records
             return 0
-        last = BatchLog(self._places.batches(name)).last()
+        last = BatchLog(self._layout.batches(name)).last()
         return last.batch + 1 if last is not None else 0
 
     def _rows(self, name: str, batch: int) -> Rows:
@@ -68,9 +68,9 @@ class Supervisor:
             return ()
         try:
             if operator.kind == "native":
-                plan = native.plan_of(self._places, name, batch)
+                plan = native.plan_of(self._layout, name, batch)
             else:
-                plan = load_plan(self._places.plan(name))
+                plan = load_plan(self._layout.plan(name))
         except (OSError, InputError, AssertionError):  # it has not planned any batch yet
             return ()
         return rows_of(dict(plan.start), dict(plan.end))
@@ -93,7 +93,7 @@ class Supervisor:
 
     def _rows_now(self, name: str, batch: int) -> Rows:
         """Return the rows of the call that has lasted longest, or else of the whole batch."""
-        marks = read_marks(self._places, name)
+        marks = read_marks(self._layout, name)
         if marks:
             mark = min(marks, key=lambda each: each.began_at)
             return ((mark.topic, mark.first, mark.end),)

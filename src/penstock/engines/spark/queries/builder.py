@@ -21,9 +21,9 @@ from pyspark.sql.types import (
 from penstock.engines.spark.io.sink import TopicTarget
 from penstock.engines.spark.io.source import STAMPS, TOPIC, TopicSource
 from penstock.engines.spark.native_state.repartition import native_settings, settings
-from penstock.engines.spark.operator_bundle import Cargo, ship
-from penstock.engines.spark.operator_config import Duty
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
+from penstock.engines.spark.operator_config import OperatorConfig
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.function_call import call_frame
 from penstock.pipelines.loader import shipped_modules
@@ -46,45 +46,45 @@ _STATEFUL = (
 )
 
 
-def make_topics(pipeline: Pipeline, places: Places) -> None:
+def make_topics(pipeline: Pipeline, layout: RunLayout) -> None:
     """Make every topic whose schema is known; those of frame operators may come later."""
     for declared in pipeline.topics.values():
         if declared.schema is not None:
-            _make_topic(places, declared, declared.schema)
+            _make_topic(layout, declared, declared.schema)
 
 
-def _make_topic(places: Places, declared: DeclaredTopic, schema: pa.Schema) -> None:
+def _make_topic(layout: RunLayout, declared: DeclaredTopic, schema: pa.Schema) -> None:
     keep, partition = parse_retention(declared.keep), declared.partition
-    Topic.create(places.topic(declared.name), schema, keep, partition, may_add=True)
+    Topic.create(layout.topic(declared.name), schema, keep, partition, may_add=True)
 
 
 def make_query(
     spark: SparkSession,
     pipeline: Pipeline,
     operator: Operator,
-    places: Places,
-    duty: Duty,
+    layout: RunLayout,
+    config: OperatorConfig,
     partitions: int = 1,
 ) -> Callable[[], StreamingQuery]:
     """Make an operator's query and the topics that it writes; return what starts it.
 
     State of Spark's own is cut into so many partitions at the very first start.
     """
-    duty.save(places)
+    config.save(layout)
     wanted: dict[str, str] = {}
     if operator.kind == "egress":
-        writer = operator.function(_read(spark, operator, places))
+        writer = operator.function(_read(spark, operator, layout))
         if not isinstance(writer, DataStreamWriter):
             problem = f"must return a DataStreamWriter, got {type(writer).__name__}"
             raise InputError(operator.name, problem, "return df.writeStream with its format set")
     else:
-        frame, stamped = _rows(spark, pipeline, operator, places)
+        frame, stamped = _rows(spark, pipeline, operator, layout)
         if operator.kind in ("frame", "ingest", "native") and _all_of_a_size(frame.schema):
             wanted[_BYTES] = _NO_LIMIT
         if operator.kind == "native":
             wanted |= native_settings(partitions)
-        writer = _into_topic(pipeline, operator, places, frame, stamped)
-    checkpoint = str(places.checkpoint(operator.name).resolve())
+        writer = _into_topic(pipeline, operator, layout, frame, stamped)
+    checkpoint = str(layout.checkpoint(operator.name).resolve())
     writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
 
     def start() -> StreamingQuery:
@@ -104,35 +104,35 @@ def _all_of_a_size(schema: StructType) -> bool:
 
 
 def _rows(
-    spark: SparkSession, pipeline: Pipeline, operator: Operator, places: Places
+    spark: SparkSession, pipeline: Pipeline, operator: Operator, layout: RunLayout
 ) -> tuple[DataFrame, bool]:
     """Return what goes into the operator's sink, and whether rows carry their stamps."""
     if operator.kind in ("batch", "sliced"):
-        return _read(spark, operator, places), False
-    frame = _frame(spark, operator, places)
-    _fit_topic(pipeline, operator, frame, places)
+        return _read(spark, operator, layout), False
+    frame = _frame(spark, operator, layout)
+    _fit_topic(pipeline, operator, frame, layout)
     return frame, EVENT in frame.columns
 
 
 def _into_topic(
-    pipeline: Pipeline, operator: Operator, places: Places, frame: DataFrame, stamped: bool
+    pipeline: Pipeline, operator: Operator, layout: RunLayout, frame: DataFrame, stamped: bool
 ) -> DataStreamWriter:
-    outputs = _outputs(operator, places)
-    inputs = {name: Topic.open(places.topic(name)).schema for name in operator.reads}
-    cargo = Cargo(operator=operator, outputs=outputs, inputs=inputs, stamped=stamped)
-    ship(places.code(operator.name), cargo, shipped_modules(pipeline))
-    options = {"run": str(places.run.resolve()), "operator": operator.name}
+    outputs = _outputs(operator, layout)
+    inputs = {name: Topic.open(layout.topic(name)).schema for name in operator.reads}
+    bundle = OperatorBundle(operator=operator, outputs=outputs, inputs=inputs, stamped=stamped)
+    save_bundle(layout.code(operator.name), bundle, shipped_modules(pipeline))
+    options = {"run": str(layout.run.resolve()), "operator": operator.name}
     return frame.writeStream.format(TopicTarget.name()).options(**options).outputMode("append")
 
 
 def _read(
     spark: SparkSession,
     operator: Operator,
-    places: Places,
+    layout: RunLayout,
     stamps: bool = True,
     topic: str | None = None,
 ) -> DataFrame:
-    options = {"run": str(places.run.resolve()), "operator": operator.name}
+    options = {"run": str(layout.run.resolve()), "operator": operator.name}
     if topic is not None:
         options[TOPIC] = topic
     if not stamps:
@@ -141,18 +141,18 @@ def _read(
     return spark.readStream.format(TopicSource.name()).options(**options).load()
 
 
-def _frame(spark: SparkSession, operator: Operator, places: Places) -> DataFrame:
+def _frame(spark: SparkSession, operator: Operator, layout: RunLayout) -> DataFrame:
     """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
     if operator.kind == "ingest":
         return _check_frame(operator, operator.function(spark))
     if operator.kind == "native":
-        inputs = [_read(spark, operator, places, topic=topic) for topic in operator.reads]
+        inputs = [_read(spark, operator, layout, topic=topic) for topic in operator.reads]
         return _check_frame(operator, call_frame(operator, *inputs))
-    frame = _check_frame(operator, call_frame(operator, _read(spark, operator, places)))
+    frame = _check_frame(operator, call_frame(operator, _read(spark, operator, layout)))
     if EVENT in frame.columns:
         return frame
     try:
-        plain = operator.function(_read(spark, operator, places, stamps=False))
+        plain = operator.function(_read(spark, operator, layout, stamps=False))
     except AnalysisException:  # it looks at the column all the same
         return frame
     return _check_frame(operator, plain)
@@ -194,7 +194,7 @@ def _stateful_part(node: Any) -> str:
     return next((found for child in below if (found := _stateful_part(child))), "")
 
 
-def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, places: Places) -> None:
+def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, layout: RunLayout) -> None:
     """Make the topic from what the frame shows, or check that the frame fits it."""
     if operator.writes is None:
         return
@@ -202,7 +202,7 @@ def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, places:
     found = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
     declared = pipeline.topics[operator.writes]
     if declared.schema is None:
-        _make_topic(places, declared, found)
+        _make_topic(layout, declared, found)
         return
     if difference := first_difference(_loose(without_event(declared.schema)), found):
         problem = f"its rows do not fit topic {operator.writes}: {difference}"
@@ -229,6 +229,6 @@ def _loose(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
-def _outputs(operator: Operator, places: Places) -> Mapping[str, pa.Schema]:
+def _outputs(operator: Operator, layout: RunLayout) -> Mapping[str, pa.Schema]:
     """Schemas of everything that an operator writes, its own topic first."""
-    return {name: Topic.open(places.topic(name)).schema for name in operator.fills}
+    return {name: Topic.open(layout.topic(name)).schema for name in operator.fills}

@@ -5,7 +5,7 @@ import sys
 import traceback
 from dataclasses import asdict, dataclass, replace
 
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.errors import InputError
 
 #: A frame of a traceback.
@@ -65,20 +65,20 @@ def trace_of_exception() -> str:
     return str(error) if isinstance(error, InputError) else traceback.format_exc().rstrip()
 
 
-def tell(places: Places, operator: str, failure: Failure) -> None:
+def save(layout: RunLayout, operator: str, failure: Failure) -> None:
     """Leave word for the driver; the same failure again is counted."""
-    before = hear(places, operator)
+    before = load(layout, operator)
     if before is not None and before.is_like(failure):
         failure = replace(failure, times=before.times + 1)
-    write_json(places.error(operator), asdict(failure))
+    write_json(layout.error(operator), asdict(failure))
 
 
-def hear(places: Places, operator: str) -> Failure | None:
+def load(layout: RunLayout, operator: str) -> Failure | None:
     """Read what a task left; None if there is nothing."""
-    data = read_json(places.error(operator), "remove it")
+    data = read_json(layout.error(operator), "remove it")
     return Failure(**data) if data else None
 
 
-def forget(places: Places, operator: str) -> None:
+def clear(layout: RunLayout, operator: str) -> None:
     """A new start: nothing has failed yet."""
-    places.error(operator).unlink(missing_ok=True)
+    layout.error(operator).unlink(missing_ok=True)

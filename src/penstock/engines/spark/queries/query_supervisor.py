@@ -16,12 +16,12 @@ from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.causes import Cause, find_cause
 from penstock.engines.spark.queries.failures import Failure
 from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, after_failure
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 
 #: Queries that begin at once. Spark gives the process of a source ten seconds to start, which no
 #: setting changes, and which is not enough on a busy machine if many do so together.
-MOST_BEGINNING = 2 * (os.cpu_count() or 1)
+MAX_BEGINNING = 2 * (os.cpu_count() or 1)
 #: Seconds between two lines about operators that are waited for.
 SAY_EVERY_S = 15.0
 
@@ -40,19 +40,19 @@ class Start:
     keeps_letters: bool = False
 
 
-class Starter:
+class QuerySupervisor:
     """The queries of a run; each goes on from its checkpoint when it is started again."""
 
     def __init__(
         self,
-        places: Places,
+        layout: RunLayout,
         retry_for_s: float = inf,
         *,
         say: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Failures that are not the user's are retried for so long."""
-        self._places, self._retry_for_s, self._say, self._clock = places, retry_for_s, say, clock
+        self._layout, self._retry_for_s, self._say, self._clock = layout, retry_for_s, say, clock
         self._starts: dict[str, Start] = {}
         self._trouble: dict[str, Trouble] = {}
         #: By operator: monotonic clock of its last start.
@@ -105,7 +105,7 @@ class Starter:
     @property
     def is_free(self) -> bool:
         """Whether another query may begin now."""
-        return self.beginning < MOST_BEGINNING
+        return self.beginning < MAX_BEGINNING
 
     @property
     def restarting(self) -> dict[str, Trouble]:
@@ -140,7 +140,7 @@ class Starter:
         self, name: str, error: StreamingQueryException | Exception, batch: int, rows: Rows
     ) -> list[Event]:
         cause = find_cause(str(error))
-        told = failures.hear(self._places, name)
+        told = failures.load(self._layout, name)
         signature = repr(failures.signature(told.trace)) if told else cause.signature
         trouble = after_failure(
             self._trouble.get(name),
@@ -179,10 +179,10 @@ class Starter:
 
     def _death(self, name: str) -> Failure | None:
         """Return the rows on which the worker died twice or more; None if there are none."""
-        mark, start = most_deadly(read_marks(self._places, name)), self._starts.get(name)
+        mark, start = most_deadly(read_marks(self._layout, name)), self._starts.get(name)
         if mark is None or mark.deaths + 1 < MAX_SAME or (start and start.keeps_letters):
             return None
-        stack, limit_s = read_stack(self._places, name), start.call_timeout_s if start else None
+        stack, limit_s = read_stack(self._layout, name), start.call_timeout_s if start else None
         where = failures.rows_text(mark.topic, mark.first, mark.end)
         problem = (
             f"call of {name} took longer than {limit_s:g} s on {where}"

@@ -15,7 +15,7 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery.checkpoints import rename_topics_in_log
-from penstock.engines.spark.run_layout import Places, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.files.atomic import replace as replace_file
 from penstock.pipelines.renames import Renames, rename_keys
 from penstock.topics.embedded.chain import Chain
@@ -64,39 +64,39 @@ def removal_folder(run: Path, operator: str) -> str:
     return f"{REMOVED}/{operator}-{number}"
 
 
-def migrate(places: Places, migration: Migration, description: Path) -> None:
+def migrate(layout: RunLayout, migration: Migration, description: Path) -> None:
     """Write the intent down and carry it out; only while nothing runs in the directory."""
-    write_json(places.run / INTENT, migration.to_json())
-    finish_migration(places, description)
+    write_json(layout.run / INTENT, migration.to_json())
+    finish_migration(layout, description)
 
 
-def finish_migration(places: Places, description: Path) -> None:
+def finish_migration(layout: RunLayout, description: Path) -> None:
     """Carry out what was intended; nothing to do if there is no intent."""
-    data = read_json(places.run / INTENT)
+    data = read_json(layout.run / INTENT)
     if data is None:
         return
     migration = Migration.from_json(data)
     for operator, folder in migration.removed.items():
-        _remove_operator(places, operator, places.run / folder)
-    _rename_topics(places, migration.renames.topics)
+        _remove_operator(layout, operator, layout.run / folder)
+    _rename_topics(layout, migration.renames.topics)
     for old, new in migration.renames.operators.items():
-        _rename_operator(places, old, new)
+        _rename_operator(layout, old, new)
     write_json(description, migration.description)
-    (places.run / INTENT).unlink()
+    (layout.run / INTENT).unlink()
 
 
-def _rename_topics(places: Places, names: Mapping[str, str]) -> None:
+def _rename_topics(layout: RunLayout, names: Mapping[str, str]) -> None:
     if not names:
         return
     for old, new in names.items():
-        _move(places.topic(old), places.topic(new))
-        told = read_description(places.topic(new))
-        replace_file(places.topic(new) / DESCRIPTION, told.to_bytes(new))
-    for checkpoint in _folders(places.run / "checkpoints"):
+        _move(layout.topic(old), layout.topic(new))
+        told = read_description(layout.topic(new))
+        replace_file(layout.topic(new) / DESCRIPTION, told.to_bytes(new))
+    for checkpoint in _folders(layout.run / "checkpoints"):
         _rename_in_checkpoint(checkpoint, names)
-    for batches in _folders(places.run / "batches"):
+    for batches in _folders(layout.run / "batches"):
         _rename_in_records(batches, names)
-    for plan in (places.run / "plans").glob("*.json"):  # is made anew before it is needed
+    for plan in (layout.run / "plans").glob("*.json"):  # is made anew before it is needed
         plan.unlink()
 
 
@@ -131,12 +131,12 @@ def _with_topics(record: BatchRecord, names: Mapping[str, str]) -> BatchRecord:
     return BatchRecord.from_json(data)
 
 
-def _rename_operator(places: Places, old: str, new: str) -> None:
-    for folder in _operator_folders(places.run):
+def _rename_operator(layout: RunLayout, old: str, new: str) -> None:
+    for folder in _operator_folders(layout.run):
         for path in _entries_of(folder, old):
             _move(path, folder / f"{new}{path.name.removeprefix(old)}")
-    _rename_in_state(places.checkpoint(old), places.checkpoint(new))
-    for topic in _folders(places.run / "topics"):
+    _rename_in_state(layout.checkpoint(old), layout.checkpoint(new))
+    for topic in _folders(layout.run / "topics"):
         _move(topic / READERS / f"{old}.json", topic / READERS / f"{new}.json")
         _rename_writer(topic, old, new)
 
@@ -161,11 +161,11 @@ def _rename_writer(topic: Path, old: str, new: str) -> None:
     chain.rewrite(replace(newest, writer=writer, batches=rename_keys(newest.batches, {old: new})))
 
 
-def _remove_operator(places: Places, operator: str, target: Path) -> None:
-    for folder in _operator_folders(places.run):
+def _remove_operator(layout: RunLayout, operator: str, target: Path) -> None:
+    for folder in _operator_folders(layout.run):
         for path in _entries_of(folder, operator):
             _move(path, target / folder.name / path.name)
-    for topic in _folders(places.run / "topics"):
+    for topic in _folders(layout.run / "topics"):
         forget(topic, operator)
 
 

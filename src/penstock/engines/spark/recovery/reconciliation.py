@@ -16,7 +16,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.plans import load_plan
 from penstock.engines.spark.recovery import checkpoints
 from penstock.engines.spark.recovery.checkpoints import COMMITS, METADATA, OFFSETS, STATE
-from penstock.engines.spark.run_layout import Places, read_json
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -25,14 +25,14 @@ from penstock.topics.embedded.readers import positions
 from penstock.topics.embedded.topic import Topic
 
 
-def reconcile(pipeline: Pipeline, places: Places) -> list[str]:
+def reconcile(pipeline: Pipeline, layout: RunLayout) -> list[str]:
     """Make the checkpoint of every operator fit its records; return what was repaired, in words.
 
     `InputError` if an operator's checkpoint and records cannot both be right. Nothing of a run
     may be running.
     """
     operators = pipeline.operators.values()
-    plans = [(operator, _Repair(places, operator)) for operator in operators]
+    plans = [(operator, _Repair(layout, operator)) for operator in operators]
     for operator, repair in plans:  # all of them, before anything is touched
         repair.check_egress() if operator.kind == "egress" else repair.check()
     return [text for _, repair in plans for text in repair.carry_out()]
@@ -42,16 +42,16 @@ def reconcile(pipeline: Pipeline, places: Places) -> list[str]:
 class _Repair:
     """One operator: what its checkpoint has, what its records have, and what follows from it."""
 
-    places: Places
+    layout: RunLayout
     operator: Operator
 
     @cached_property
     def checkpoint(self) -> Path:
-        return self.places.checkpoint(self.operator.name)
+        return self.layout.checkpoint(self.operator.name)
 
     @cached_property
     def records(self) -> BatchLog:
-        return BatchLog(self.places.batches(self.operator.name))
+        return BatchLog(self.layout.batches(self.operator.name))
 
     @cached_property
     def last(self) -> BatchRecord | None:
@@ -80,14 +80,14 @@ class _Repair:
     @cached_property
     def is_repartitioned(self) -> bool:
         """Whether a change of Spark's own state was cut short; it has a batch without a record."""
-        data = read_json(self.places.native(self.operator.name)) or {}
+        data = read_json(self.layout.native(self.operator.name)) or {}
         return data.get("target") is not None
 
     @cached_property
     def plan_ends(self) -> Mapping[str, int]:
         """Where the last batch ends that the source has planned; Spark's log had it before."""
         try:
-            return dict(load_plan(self.places.plan(self.operator.name)).end)
+            return dict(load_plan(self.layout.plan(self.operator.name)).end)
         except (FileNotFoundError, InputError):
             return {}
 
@@ -136,7 +136,7 @@ class _Repair:
 
     def _check_outputs(self) -> None:
         for name in self.operator.fills:
-            directory = self.places.topic(name)
+            directory = self.layout.topic(name)
             if not (directory / DESCRIPTION).is_file():
                 continue
             newest = Topic.open(directory).last_batch(self.operator.name)
@@ -178,7 +178,7 @@ class _Repair:
         if not checkpoints.has_state_version(self.checkpoint, version, partitions):
             raise self._behind(f"Spark's own state of version {version} is missing")
         for name, start in self.last.start.items() if not is_done else ():
-            first = Topic.open(self.places.topic(name)).first
+            first = Topic.open(self.layout.topic(name)).first
             if start < min(first, self.last.end[name]):
                 raise self._behind(f"rows {start} to {first} of topic {name} are removed")
 
@@ -190,7 +190,7 @@ class _Repair:
             raise self._refusal(problem, self._egress_hint)
         ends = checkpoints.ends_of(self.planned[newest]) if newest >= 0 else {}
         for name in self.operator.reads:
-            directory = self.places.topic(name)
+            directory = self.layout.topic(name)
             if not (directory / DESCRIPTION).is_file():
                 continue
             read = max(positions(directory).get(self.operator.name, 0), self.plan_ends.get(name, 0))
