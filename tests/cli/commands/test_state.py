@@ -120,7 +120,7 @@ def test_what_every_slice_was_told(tmp_path: Path, capsys: pytest.CaptureFixture
     hand = ByHand(tmp_path / "run", pipeline, "remember")
     (tmp_path / "run" / "pipeline.json").write_text(json.dumps(describe(pipeline)))
     for name in ("sales", "rates"):
-        topic = Topic.open(hand.places.topic(name))
+        topic = Topic.open(hand.layout.topic(name))
         with TopicWriter(topic, "test") as writer:
             writer.append(pa.table({"user": ["ann"]}))
     ends = {"at": {"sales": 1, "rates": 1}, "skips": {}}

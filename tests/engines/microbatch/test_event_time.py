@@ -98,7 +98,7 @@ class Chain:
         for hand in (self.keep, self.count):
             ends = {}
             for topic, at in hand.at.items():
-                end = Topic.open(hand.places.topic(topic)).end
+                end = Topic.open(hand.layout.topic(topic)).end
                 ends[topic] = end if whole else self._rng.randint(at, end)
             if ends != hand.at:
                 attempts = self._rng.choice([1, 1, 2])
@@ -160,7 +160,7 @@ def test_a_last_part_that_is_filtered_out_completes_its_source_batch(tmp_path: P
     chain.put("one", rows)
     for end in (1, 2):
         chain.keep.run_to({"one": end}, 1)
-    kept = Topic.open(chain.keep.places.topic("kept"))
+    kept = Topic.open(chain.keep.layout.topic("kept"))
     assert kept.newest is not None
     assert not kept.newest.is_complete
     assert list(complete_ends(kept, 0, 1)) == [1]

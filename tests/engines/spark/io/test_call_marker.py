@@ -21,9 +21,9 @@ CALL = """
 import os, sys, time
 from pathlib import Path
 from penstock.engines.spark.io.call_marker import CallMarker
-from penstock.engines.spark.run_layout import Places
+from penstock.engines.spark.run_layout import RunLayout
 first, end, limit = int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]) or None
-with CallMarker(Places(Path(sys.argv[1])), "enrich", 0, limit) as marker:
+with CallMarker(RunLayout(Path(sys.argv[1])), "enrich", 0, limit) as marker:
     marker.enter("orders", first, end)
     with marker.limit():
         exec(sys.argv[5])
