@@ -1,0 +1,1 @@
+"""One run, simulated or on Spark: spec, execution, directory, journal, scores."""
