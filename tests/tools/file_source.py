@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-#: Seconds between two files.
+#: Seconds between two files, unless a test asks for others.
 EVERY_S = 0.5
 
 
@@ -15,11 +15,17 @@ class FileSource:
     """Rows {"id": n, "text": ...} at a steady rate, or one that goes up and down."""
 
     def __init__(
-        self, directory: Path, rate: float, *, wave: float = 0.0, wave_s: float = 60.0
+        self,
+        directory: Path,
+        rate: float,
+        *,
+        wave: float = 0.0,
+        wave_s: float = 60.0,
+        every_s: float = EVERY_S,
     ) -> None:
         """With `wave` the rate goes up and down by that share, once in `wave_s` seconds."""
         self.directory, self._rate = directory, rate
-        self._wave, self._wave_s = wave, wave_s
+        self._wave, self._wave_s, self._every_s = wave, wave_s, every_s
         #: Rows written so far: their ids are 0 to `rows` - 1.
         self.rows = 0
         self._files = 0
@@ -30,7 +36,7 @@ class FileSource:
 
     def _run(self) -> None:
         began = time.monotonic()
-        while not self._stop.wait(EVERY_S):
+        while not self._stop.wait(self._every_s):
             self._write(int(self._due(time.monotonic() - began)))
 
     def _due(self, second: float) -> float:

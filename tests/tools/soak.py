@@ -33,6 +33,8 @@ SAMPLE_S = 10.0
 #: Rows/s that arrive on average; by turns less and more, so that replicas change.
 RATE = 300.0
 WAVE, WAVE_S = 0.6, 120.0
+#: Seconds between two files. Spark keeps about 100 bytes of every file that it ever read.
+FILE_EVERY_S = 5.0
 #: The share of the run that is judged; before it workers start and logs fill up.
 JUDGED = 0.7
 #: A rise over the judged part of less than this share of the mean is flat. Replicas and queues
@@ -166,7 +168,9 @@ def course(measure: str, judged: Sequence[tuple[float, float]]) -> Course:
 def soak(directory: Path, minutes: float) -> tuple[list[Sample], list[str]]:
     """Run for so long; return the samples, and what went wrong."""
     run, mark = directory / "run", f"{directory.name}-{os.getpid()}/"
-    source = FileSource(directory / "in", RATE, wave=WAVE, wave_s=WAVE_S)
+    source = FileSource(
+        directory / "in", RATE, wave=WAVE, wave_s=WAVE_S, every_s=FILE_EVERY_S
+    )
     options = ["--set", f"source={source.directory}", "--policy", "ds2", "--interval", "10"]
     with (directory / "run.log").open("wb") as log:
         process = subprocess.Popen(

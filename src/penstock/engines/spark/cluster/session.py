@@ -47,6 +47,9 @@ SETTINGS = {
     "spark.sql.streaming.pollingDelay": "100ms",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
+    # a file source lists every file it ever read: compact that list seldom, keep few old copies
+    "spark.sql.streaming.fileSource.log.compactInterval": "100",
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "1min",
     # what a page would show of the last thousand batches, which nobody looks at here
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
