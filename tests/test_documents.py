@@ -57,9 +57,10 @@ def test_the_policy_of_the_contributing_guide_passes_the_contract(tmp_path: Path
 
 def test_files_that_the_architecture_names_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    table = text.split("## Where is")[1].split("## Forms")[0]
+    table = text.split("## The path of a decision")[1]
     for name in re.findall(
-        r"`((?:core|control|cli|engines|lab|pipelines|topics|workloads)/[a-z_/]+\.py)`", table
+        r"`((?:core|control|cli|engines|lab|pipelines|topics|workloads|runs|twin|state)/[a-z_/]+\.py)`",
+        table,
     ):
         assert (ROOT / "src/penstock" / name).is_file(), name
 
