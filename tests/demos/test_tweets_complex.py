@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,15 +91,6 @@ def test_only_what_is_kept_is_waited_for(topics: dict[str, pa.Table]) -> None:
     service = EmulatedService(service_s=0.02, scv=0.01)
     assert 0 < len(kept) < len(batch)
     assert took_s >= service.times("news", kept["id"]).sum()
-
-
-@pytest.fixture
-def spark() -> "Iterator[SparkSession]":
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    with session.getOrCreate() as running:
-        yield running
 
 
 @pytest.mark.spark
