@@ -15,6 +15,8 @@ from penstock.core.policy import Policy
 from penstock.errors import InputError, nearest
 
 GROUP = "penstock.policies"
+#: The policy of a run on Spark, and of a simulated run, that names none.
+DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = "queueing", "ds2"
 
 
 def builtin_policies() -> dict[str, Policy]:

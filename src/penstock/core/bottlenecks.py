@@ -1,4 +1,4 @@
-"""Bottlenecks as Dhalion sees them; HPA-Varga looks for the same ones."""
+"""Bottlenecks: operators that hold back their upstream, by back-pressure or a growing queue."""
 
 from dataclasses import dataclass
 

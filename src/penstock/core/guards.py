@@ -29,7 +29,11 @@ class Guards(Params):
         None, "scale in only to the largest proposal of this long", unit="s", low=0
     )
     hold_while_draining: float | None = param(
-        None, "no scale-in while working off the queue takes longer", unit="s", low=0
+        None,
+        "no scale-in while working off the queue takes longer",
+        unit="s",
+        low=0,
+        is_scaled=False,
     )
     max_increase: int | None = param(None, "most replicas one action may add", low=0)
     bounds: bool = param(

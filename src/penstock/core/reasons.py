@@ -20,7 +20,7 @@ class Reason(StrEnum):
         member.keeps = keeps
         return member
 
-    # sizing by rates
+    # rates
     RATE_ABOVE_CAPACITY = "rate-above-capacity", "more records come in than these replicas carry"
     RATE_BELOW_CAPACITY = "rate-below-capacity", "fewer replicas would carry what comes in"
     FITS = "fits", "what comes in fits what runs"
@@ -29,7 +29,7 @@ class Reason(StrEnum):
         "a measure that the formula needs is unknown or zero; without evidence nothing is changed",
         True,
     )
-    # threshold
+    # queues
     QUEUE_ABOVE_THRESHOLD = "queue-above-threshold", "the queue is longer than the upper threshold"
     QUEUE_BELOW_THRESHOLD = (
         "queue-below-threshold",
@@ -42,7 +42,7 @@ class Reason(StrEnum):
         "scaling-will-not-help",
         "one slice of the state keeps a replica busy, and a slice cannot be shared",
     )
-    # queueing
+    # response times
     RESPONSE_ABOVE_OBJECTIVE = (
         "response-above-objective",
         "the expected response time exceeds the objective",
@@ -60,7 +60,7 @@ class Reason(StrEnum):
         "objective-unreachable",
         "no number of replicas reaches the objective: one record alone takes too long",
     )
-    # dhalion
+    # bottlenecks
     BOTTLENECK = "bottleneck", "this operator holds the others back"
     BOTTLENECK_ELSEWHERE = (
         "bottleneck-elsewhere",
@@ -77,16 +77,16 @@ class Reason(StrEnum):
     )
     UTILISATION_AT_TARGET = "utilisation-at-target", "the replicas are as busy as they should be"
     STABILISING = "stabilising", "an earlier, larger proposal is still within the window"
-    # flink
+    # windows of measures
     INSIDE_BAND = "inside-band", "no operator is outside its utilisation band", True
     WINDOW_NOT_FULL = "window-not-full", "not enough has been measured since the last change", True
     SCALE_DOWN_DELAYED = "scale-down-delayed", "a decrease waits for its interval to pass", True
     INEFFECTIVE = "ineffective", "the last increase did not help, so another is not tried", True
-    # decentralized
+    # instances
     INSTANCES_DUPLICATE = "instances-duplicate", "instances are above their upper threshold"
     INSTANCES_STOP = "instances-stop", "instances are below their lower threshold"
     LOAD_IN_RANGE = "load-in-range", "each instance's load is between the thresholds", True
-    # fixed
+    # fixed sizes
     FIXED = "fixed", "this policy never changes"
     SIZED_FOR_PEAK = "sized-for-peak", "just enough replicas for the highest rate"
     # hosts and slices

@@ -147,3 +147,29 @@ class Snapshot:
         if upstream.sent is not None and name in upstream.sent:
             return upstream.sent[name]
         return upstream.output_rate
+
+
+def expected_arrival_rates(snapshot: Snapshot) -> Mapping[str, float | None]:
+    """Return records/s that will arrive at each operator if all upstream operators keep up.
+
+    A source gets the offered rate. Every other operator gets, from each upstream operator,
+    that operator's arrivals times the share of processed records that it sends on this edge.
+    None where a measure is missing.
+    """
+    rates: dict[str, float | None] = {}
+    for name in snapshot.topology.order:
+        op = snapshot.operators[name]
+        total = snapshot.offered.get(name, None if op.is_source else 0.0)
+        for feeder in op.upstream:
+            part = _passed_on(rates[feeder], feeder, name, snapshot)
+            total = None if total is None or part is None else total + part
+        rates[name] = total
+    return rates
+
+
+def _passed_on(rate: float | None, feeder: str, name: str, snapshot: Snapshot) -> float | None:
+    if not rate:
+        return rate  # zero stays zero, and unknown stays unknown
+    processed = snapshot.operators[feeder].input_rate
+    sent = snapshot.sent_rate(feeder, name)
+    return None if not processed or sent is None else rate * sent / processed

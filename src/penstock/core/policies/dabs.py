@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, each_operator, within
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import line_at
@@ -87,4 +87,5 @@ POLICY = Policy(
     params=DabsParams,
     measures=("queue", "service_time_s", "input_rate", "output_rate", "busy"),
     lookback_s=lambda params: (params.history - 0.5) * params.interval_s,
+    style=PolicyStyle("#882255", "mixed", "<"),
 )

@@ -13,7 +13,7 @@ from random import Random
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import MAX_COUNT, ceil, floor
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
@@ -123,4 +123,5 @@ POLICY = Policy(
     decide=decentralized,
     params=DecentralizedParams,
     measures=("input_rate", "service_time_s"),
+    style=PolicyStyle("#44AA99", "dashed", "H"),
 )

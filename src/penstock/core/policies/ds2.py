@@ -12,7 +12,7 @@ from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, within
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
@@ -106,4 +106,5 @@ POLICY = Policy(
     params=Ds2Params,
     measures=("input_rate", "output_rate", "busy"),
     lookback_s=lambda params: float(params.memory_s),
+    style=PolicyStyle("#0072B2", "solid", "o"),
 )

@@ -11,7 +11,7 @@ from penstock.core.bottlenecks import find_bottlenecks
 from penstock.core.decision import Decision
 from penstock.core.hpa_rule import largest_of_window
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 FORMULA = (
@@ -84,4 +84,5 @@ POLICY = Policy(
     params=HpaVargaParams,
     measures=("idle", "backpressured", "queue_growth", "input_rate"),
     lookback_s=lambda params: float(params.window_s),
+    style=PolicyStyle("#CC79A7", "solid", "D"),
 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
@@ -43,4 +43,5 @@ POLICY = Policy(
     decide=static,
     params=StaticParams,
     reacts=False,
+    style=PolicyStyle("#222222", "solid", "P"),
 )

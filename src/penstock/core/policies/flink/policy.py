@@ -17,7 +17,7 @@ from penstock.core.policies.flink.alignment import align
 from penstock.core.policies.flink.evaluation import Evaluated, evaluate
 from penstock.core.policies.flink.experience import speed_up, was_ineffective
 from penstock.core.policies.flink.metric_window import Array, MetricWindows
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
@@ -215,4 +215,5 @@ POLICY = Policy(
     params=FlinkParams,
     measures=("input_rate", "output_rate", "busy", "queue", "queue_growth", "backpressured"),
     lookback_s=lambda p: float(p.window_s + p.stabilization_s + p.scale_down_interval_s),
+    style=PolicyStyle("#56B4E9", "solid", "v"),
 )
