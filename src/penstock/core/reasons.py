@@ -1,10 +1,10 @@
-"""Why a decision is what it is: stable words, each with a sentence for people."""
+"""Reasons of decisions: stable words, each with a sentence for people."""
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Stable names that stand in journals and tables, each with a sentence for people.
+    """Stable names for journals and tables, each with a sentence for people.
 
     A reason that `keeps` says that the policy left the operator as it runs instead of
     sizing it, so a guard that adds head room has nothing to add to.
@@ -64,7 +64,7 @@ class Reason(StrEnum):
     BOTTLENECK = "bottleneck", "this operator holds the others back"
     BOTTLENECK_ELSEWHERE = (
         "bottleneck-elsewhere",
-        "another operator is what holds back",
+        "another operator is the bottleneck",
         True,
     )
     HEALTHY = "healthy", "no bottleneck and no lag: fewer replicas may do"
@@ -112,5 +112,5 @@ _REASONS: dict[str, str] = {str(reason): reason for reason in Reason}
 
 
 def read_reason(word: str) -> str:
-    """Return the known reason of that name, or the word itself for somebody else's policy."""
+    """Return the known reason of that name, or the word itself if another package defines it."""
     return _REASONS.get(word, word)

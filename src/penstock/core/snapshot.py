@@ -1,4 +1,4 @@
-"""What was measured over one interval: the only thing that a policy may know.
+"""Snapshots: measures of one interval, and the only input of a policy.
 
 Rates are records per second of the whole operator, not of one replica. Shares (`busy`,
 `idle`, `backpressured`, `cpu`, `input_buffer`) are means over the replicas, 0 to 1. A
@@ -21,12 +21,12 @@ class OperatorSnapshot:
     upstream: tuple[str, ...] = ()
     #: Replicas that run.
     parallelism: int
-    #: Bounds; without them at least one, and as many as there may be.
+    #: Bounds; None: at least one, and no maximum.
     min_parallelism: int | None = None
     max_parallelism: int | None = None
-    #: More replicas than this would carry no more: one slice of the state keeps one busy.
+    #: More replicas than this do not help: one slice of the state keeps a replica busy.
     useful_parallelism: int | None = None
-    #: Replicas that were asked for and may not be there yet.
+    #: Requested replicas; they may not run yet.
     requested: int | None = None
     #: Records/s taken for processing; what *arrives* is `Snapshot.arrival_rate`.
     input_rate: float | None = None
@@ -48,10 +48,10 @@ class OperatorSnapshot:
     #: Squared coefficients of variation: variance / mean^2.
     service_scv: float | None = None
     arrival_scv: float | None = None
-    #: Seconds for which a change of its parallelism would stop it, by those before; 0 or unknown
-    #: where it goes on meanwhile.
+    #: Seconds for which a change of its parallelism stops it, by earlier changes; 0 or None if
+    #: it keeps running.
     rescale_s: float | None = None
-    #: Fields that nobody here knows, kept and passed through.
+    #: Unknown fields, kept and passed through.
     extra: Mapping[str, object] = field(default_factory=FrozenDict)
 
     @property

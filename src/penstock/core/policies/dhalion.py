@@ -61,9 +61,9 @@ def _target(
     k = op.parallelism
     if op.name in slow.suspected:
         return keep(k, Reason.METRICS_MISSING)
-    if op.name in slow.found:
+    if op.name in slow.confirmed:
         return _grown_source(op) if op.is_source else _grown(op, snapshot)
-    if slow.found or slow.suspected:
+    if slow.confirmed or slow.suspected:
         return keep(k, Reason.BOTTLENECK_ELSEWHERE)
     measured, bound = (
         (op.queue, params.queue_lag) if op.is_source else (op.input_buffer, params.buffer_lag)

@@ -32,7 +32,7 @@ class Ds2Params(Params):
 
 
 def ds2(history: History, _applied: Applied, params: Ds2Params) -> Decision:
-    """Give each operator just enough replicas for the rate that will be asked of it.
+    """Give each operator just enough replicas for the rate that will reach it.
 
     An operator of unknown capacity keeps its parallelism but passes on the rate, so that
     one silent operator does not starve those below it.

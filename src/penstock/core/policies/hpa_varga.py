@@ -64,11 +64,11 @@ def _lag_changes(snapshot: Snapshot, params: HpaVargaParams) -> dict[str, float]
     The queues are those of the sources that reach it.
     """
     slow = find_bottlenecks(snapshot, backpressure=params.backpressure, lag_rate=params.lag_rate)
-    if not slow.found:
+    if not slow.confirmed:
         return {}
     reached_by, ops = snapshot.topology.sources_of_each(), snapshot.operators
     changes = {}
-    for name in slow.found:
+    for name in slow.confirmed:
         sources = [ops[source] for source in reached_by[name]]
         rate = sum(op.input_rate or 0.0 for op in sources)
         if rate and all(op.queue_growth is not None for op in sources):

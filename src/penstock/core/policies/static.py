@@ -1,4 +1,4 @@
-"""Static: a fixed parallelism per operator, whatever happens. The baseline of all baselines."""
+"""Static: a fixed parallelism per operator, the baseline of all comparisons."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class StaticParams(Params):
 
 
 def static(history: History, _applied: Applied, params: StaticParams) -> Decision:
-    """Answer the same numbers for ever.
+    """Return the same parallelism for every snapshot.
 
     >>> from penstock.core.snapshot import Snapshot
     >>> now = Snapshot(at=0, operators={"map": OperatorSnapshot(name="map", parallelism=1)})

@@ -1,7 +1,7 @@
 """Static-peak: the smallest fixed parallelism that carries the highest rate.
 
-The over-provisioned configuration (r_over) of the predictive paper, section V-A: what one
-pays without an autoscaler.
+The over-provisioned configuration (r_over) of the predictive paper, section V-A: the cost
+without an autoscaler.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class StaticPeakParams(Params):
 
 
 def static_peak(history: History, _applied: Applied, params: StaticPeakParams) -> Decision:
-    """Answer the number that carries the peak, the same for ever once it is known.
+    """Return the parallelism that carries the peak; once computed, it never changes.
 
     >>> op = OperatorSnapshot(name="map", parallelism=1, service_time_s=0.1)
     >>> now = Snapshot(at=0, offered={"map": 10}, operators={"map": op})
@@ -54,7 +54,7 @@ def static_peak(history: History, _applied: Applied, params: StaticPeakParams) -
 
 
 def size_for_peak(params: StaticPeakParams, snapshot: Snapshot) -> StaticPeakParams:
-    """Return parameters with the parallelisms that can be worked out for the first time."""
+    """Return parameters with every parallelism that can be computed for the first time."""
     peaks = {
         name: peak
         for name in snapshot.topology.sources

@@ -99,7 +99,7 @@ def _along_paths(snapshot: Snapshot, params: QueueingParams) -> Decision:
     """Path scope: one step where a path is too slow, or has more than it needs."""
     ops, graph = snapshot.operators, snapshot.topology
     times = {name: _response(op, snapshot, op.parallelism, params) for name, op in ops.items()}
-    # an unknown time is not held against a path, nor does it count as room to spare
+    # an unknown time makes a path neither too slow nor fast enough to shrink
     at_least = {name: t or 0.0 for name, t in times.items()}
     at_most = {name: math.inf if t is None else t for name, t in times.items()}
     out = heaviest_of_a_long_path(graph, at_least, above=params.r_max)
