@@ -188,10 +188,10 @@ class FullError(TopicError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest known name, or all of them.
 
-    >>> nearest("ds3", ["dhalion", "ds2"])
-    "did you mean 'ds2'?"
-    >>> nearest("zzz", ["dhalion", "ds2"])
-    'known: dhalion, ds2'
+    >>> nearest("mapp", ["map", "sink"])
+    "did you mean 'map'?"
+    >>> nearest("zzz", ["map", "sink"])
+    'known: map, sink'
     """
     choices = sorted(known)
     if close := get_close_matches(name, choices, n=1, cutoff=0.5):

@@ -56,7 +56,7 @@ def test_a_refused_change_is_tried_again_after_pauses_that_double_up_to_a_bound(
     assert [at for at, _ in engine.asked] == [15, 30, 60, 120, 240, 360, 480]
     assert engine.plans == [(480, {"work": 3})]
     assert ticks[0].error == "no machine is free"
-    assert ticks[2].error == "work 3 is tried again at 60 s" and not ticks[2].applied
+    assert ticks[2].error == "work 3 is retried at 60 s" and not ticks[2].applied
     assert [tick.at for tick in ticks if tick.applied] == [480]
     assert events(ticks, "retried") == [
         (at, "work", {"replicas": 3, "tries": tries})
@@ -82,11 +82,11 @@ def test_a_change_that_does_not_take_effect_has_failed_and_is_asked_for_again() 
     engine = SlowEngine(stalls=lambda at: at < 100.0)
     ticks = run(wants(work=3), engine, 150.0)
     assert engine.plans == [(15, {"work": 3}), (90, {"work": 3})]
-    failure = {"error": "3 replicas were asked for in vain, 1 run"}
+    failure = {"error": "requested 3 replicas, 1 running"}
     assert events(ticks, "failed") == [(75, "work", failure)]
     assert events(ticks, "retried") == [(90, "work", {"replicas": 3, "tries": 2})]
-    assert ticks[1].error == "work 3 is under way" and ticks[1].decision is not None
-    assert ticks[4].error == "work 3 is under way"  # at 75 s its deadline is only just over
+    assert ticks[1].error == "work 3 is in progress" and ticks[1].decision is not None
+    assert ticks[4].error == "work 3 is in progress"  # at 75 s its deadline is only just over
     assert [tick.error for tick in ticks if tick.status.running["work"] == 3] == ["", "", ""]
 
 
@@ -112,7 +112,7 @@ def test_while_a_change_is_under_way_nothing_newer_is_asked_of_its_operator(late
     ticks = run(changing((0, wants(work=3)), (30, wants(work=later))), engine, 60.0)
     assert engine.plans == [(15, {"work": 3}), (60, {"work": later})]
     if later != 1:  # which is what still runs, so that nothing would be asked for
-        assert (ticks[1].applied, ticks[1].error) == (False, "work 3 is under way")
+        assert (ticks[1].applied, ticks[1].error) == (False, "work 3 is in progress")
     assert events(ticks, "failed", "retried", "gave-up") == []
 
 
@@ -169,7 +169,7 @@ def test_of_a_decision_only_the_part_that_is_not_under_way_is_asked_for() -> Non
     ticks = run(changing((0, wants(work=3)), (30, wants(work=3, read=2))), engine, 45.0)
     assert engine.plans == [(15, {"work": 3}), (30, {"read": 2})]
     second = ticks[1]
-    assert second.applied and second.plan == {"read": 2} and second.error == "work 3 is under way"
+    assert second.applied and second.plan == {"read": 2} and second.error == "work 3 is in progress"
 
 
 def test_without_patience_every_decision_is_asked_for_as_it_comes() -> None:

@@ -152,7 +152,7 @@ def test_a_policy_that_takes_too_long_is_left_behind() -> None:
             worker.join(10)
     assert [tick.error for tick in ticks] == [
         "made failed: TimeoutError: no answer within 0.5 s",
-        "made failed: TimeoutError: still at work on an earlier question",
+        "made failed: TimeoutError: an earlier call is still running",
         "",
         "",
     ]

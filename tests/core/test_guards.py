@@ -6,7 +6,7 @@ import pytest
 from tests.builders import bare, snap
 
 from penstock.core.decision import Decision, Move, Placement, Target, keep
-from penstock.core.guards import Guards, Past, guard
+from penstock.core.guards import DecisionHistory, Guards, apply_guards
 from penstock.core.reasons import Reason
 from penstock.errors import InputError
 
@@ -19,15 +19,19 @@ def decided(at: float = 0.0, **wanted: tuple[int, int]) -> Decision:
     return Decision(at, "test", targets)
 
 
-def guarded(decision: Decision, past: Past | None = None, **guards: Any) -> dict[str, int]:
+def guarded(
+    decision: Decision, past: DecisionHistory | None = None, **guards: Any
+) -> dict[str, int]:
     final = _guard(decision, past, **guards)
     return {name: target.wanted for name, target in final.targets.items()}
 
 
-def _guard(decision: Decision, past: Past | None = None, **guards: Any) -> Decision:
+def _guard(decision: Decision, past: DecisionHistory | None = None, **guards: Any) -> Decision:
     measures = guards.pop("measures", {})
     ops = [bare(n, t.current, **measures.get(n, {})) for n, t in decision.targets.items()]
-    return guard(decision, snap(*ops, at=decision.at), past or Past(), Guards(**guards))
+    return apply_guards(
+        decision, snap(*ops, at=decision.at), past or DecisionHistory(), Guards(**guards)
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,9 @@ def test_tolerance_keeps_current(wanted: int, expected: int) -> None:
 
 
 def test_stabilise_takes_the_largest_recent_proposal_before_scaling_in() -> None:
-    past = Past(decided=[decided(0.0, a=(9, 8)), decided(10.0, a=(9, 6)), decided(20.0, a=(9, 5))])
+    past = DecisionHistory(
+        decided=[decided(0.0, a=(9, 8)), decided(10.0, a=(9, 6)), decided(20.0, a=(9, 5))]
+    )
     now = decided(30.0, a=(9, 3))
     assert guarded(now, past, stabilise_s=20) == {"a": 6}
     assert guarded(now, past, stabilise_s=30) == {"a": 8}
@@ -67,7 +73,7 @@ def test_stabilise_takes_the_largest_recent_proposal_before_scaling_in() -> None
 def test_stabilise_compares_what_was_proposed_not_what_guards_made_of_it() -> None:
     first = _guard(decided(0.0, a=(9, 7)), overprovision=1.2, cooldown_s=60)
     assert first.targets["a"].wanted == 9
-    past = Past(decided=[first])
+    past = DecisionHistory(decided=[first])
     assert guarded(decided(10.0, a=(20, 3)), past, stabilise_s=60) == {"a": 9}
 
 
@@ -136,13 +142,13 @@ def test_the_budget_shrinks_all_in_proportion() -> None:
 def test_cooldown_counts_from_the_last_change_carried_out(
     at: float, guards: dict, expected: tuple[int, int]
 ) -> None:
-    past = Past(applied=[decided(0.0, a=(1, 5))])
+    past = DecisionHistory(applied=[decided(0.0, a=(1, 5))])
     seen = guarded(decided(at, a=(5, 9), b=(5, 2)), past, **guards)
     assert (seen["a"], seen["b"]) == expected
 
 
 def test_a_held_decrease_does_not_let_an_increase_burst_the_budget() -> None:
-    past = Past(applied=[decided(0.0, a=(1, 5))])
+    past = DecisionHistory(applied=[decided(0.0, a=(1, 5))])
     seen = guarded(decided(10.0, a=(5, 9), b=(5, 1)), past, cooldown_down_s=60, budget=10)
     assert seen == {"a": 5, "b": 5}
 
@@ -168,7 +174,7 @@ def test_each_guard_leaves_its_reason_in_order() -> None:
 def test_guards_do_not_add_up_over_ticks() -> None:
     proposal = decided(a=(4, 4))
     first = _guard(proposal, overprovision=1.2)
-    again = _guard(proposal, Past(decided=[first], applied=[first]), overprovision=1.2)
+    again = _guard(proposal, DecisionHistory(decided=[first], applied=[first]), overprovision=1.2)
     assert first == again
     assert proposal == decided(a=(4, 4))
 
@@ -179,13 +185,13 @@ def moved(at: float) -> Decision:
 
 
 def test_moves_cool_down_too() -> None:
-    past = Past(applied=[moved(0.0)])
-    held = guard(moved(20.0), snap(at=20.0), past, Guards(cooldown_s=30)).placement
+    past = DecisionHistory(applied=[moved(0.0)])
+    held = apply_guards(moved(20.0), snap(at=20.0), past, Guards(cooldown_s=30)).placement
     assert held is not None
     assert (held.moves, held.wanted, held.reason) == ((), 2, Reason.COOLING_DOWN)
-    assert guard(moved(30.0), snap(at=30.0), past, Guards(cooldown_s=30)) == moved(30.0)
+    assert apply_guards(moved(30.0), snap(at=30.0), past, Guards(cooldown_s=30)) == moved(30.0)
 
 
 def test_moves_know_no_other_guard() -> None:
     with pytest.raises(InputError, match="decides about hosts"):
-        guard(moved(0.0), snap(), Past(), Guards(budget=3))
+        apply_guards(moved(0.0), snap(), DecisionHistory(), Guards(budget=3))

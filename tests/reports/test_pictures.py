@@ -20,7 +20,7 @@ from penstock.reports.pictures import (
     over_time,
     pareto,
 )
-from penstock.reports.styles import POLICIES, style_of, styles_of
+from penstock.reports.styles import declared_styles, style_of, styles_of
 
 pytestmark = pytest.mark.slow
 
@@ -112,16 +112,22 @@ def test_a_picture_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 
 def test_every_policy_looks_like_no_other() -> None:
-    assert set(builtin_policies()) <= set(POLICIES)
-    assert len({style.colour for style in POLICIES.values()}) == len(POLICIES)
-    assert len({style.mark for style in POLICIES.values()}) == len(POLICIES)
+    styles = declared_styles()
+    assert set(builtin_policies()) <= set(styles)
+    assert len({style.colour for style in styles.values()}) == len(styles)
+    assert len({style.mark for style in styles.values()}) == len(styles)
 
 
-def test_a_policy_of_somebody_else_looks_the_same_each_time() -> None:
-    assert style_of("mine") == style_of("mine") not in POLICIES.values()
+def test_a_policy_without_a_style_looks_the_same_each_time() -> None:
+    assert style_of("mine") == style_of("mine") not in declared_styles().values()
+
+
+def test_policies_without_a_style_get_different_ones_in_one_picture() -> None:
+    names = [f"mine-{number}" for number in range(60)]
+    assert len(set(styles_of(names))) == 60
 
 
 def test_sisters_of_one_policy_can_be_told_apart() -> None:
     sisters = styles_of(["hpa-cpu"] * 5)
-    assert sisters[0] == POLICIES["hpa-cpu"]
+    assert sisters[0] == declared_styles()["hpa-cpu"]
     assert len(set(sisters)) == 5

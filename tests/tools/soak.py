@@ -23,7 +23,7 @@ from statistics import fmean
 from tests.tools.file_source import FileSource
 from tests.tools.processes import MARK, marked
 
-from penstock.engines.microbatch.operator_snapshot import slope
+from penstock.core.trend import slope
 from penstock.topics.embedded.topic import Topic
 
 PENSTOCK = (sys.executable, "-m", "penstock")

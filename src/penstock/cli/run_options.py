@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.options import parse_pairs, read_initial, read_minutes
+from penstock.control.registry import DEFAULT_POLICY
 from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
 
@@ -40,7 +41,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
     policies = parser.add_mutually_exclusive_group()
-    policies.add_argument("--policy", metavar="NAME", help="see penstock policies (queueing)")
+    policies.add_argument(
+        "--policy", metavar="NAME", help=f"see penstock policies ({DEFAULT_POLICY})"
+    )
     policies.add_argument("--compare", metavar="A,B,..", help="these policies, one by one")
     _add_how(parser)
     add("--plain", action="store_true", help="one line a decision instead of a live view")
@@ -102,7 +105,7 @@ def run_pipeline(args: argparse.Namespace) -> int:
     runs = prepare_policies(spec, names)
     first = next(iter(runs.values()), None)
     if first is None:
-        raise InputError("--compare", "names no policy", "such as --compare ds2,psps")
+        raise InputError("--compare", "names no policy", "see penstock policies")
     directory = Path(args.out) if args.out else default_directory(first, "compare")
     results, code = compare(runs, directory, plain=args.plain)
     return _shown(results, directory, args, code)
@@ -115,7 +118,7 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
     return SparkSpec(
         pipeline=args.pipeline,
         workload=args.workload,
-        policy=args.policy or "queueing",
+        policy=args.policy or DEFAULT_POLICY,
         params=parse_pairs(args.param, "--param"),
         guards=parse_pairs(args.guard, "--guard"),
         workload_params=parse_pairs(args.workload_param, "--workload-param"),

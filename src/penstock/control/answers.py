@@ -1,7 +1,7 @@
-"""What a policy answered: is it a decision that can be carried out and written down?
+"""Checks that the answer of a policy is a decision that can be applied and logged.
 
-Guards and engines may rely on it from here on. A number that is merely too large is no
-nonsense, which is what the bounds are for, unless no pipeline will ever have so many.
+Guards and engines rely on it. A number above the maximum of an operator is valid here, because
+the bounds reduce it, unless no pipeline can ever have so many replicas.
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _reason(answer: Any) -> str:
         return "its formula must be text, and its numbers a mapping"
     try:
         fill_in(answer.formula, answer.numbers)
-    except Exception as error:  # of whatever kind a template or a number of a stranger has
+    except Exception as error:  # a foreign template or number may raise anything
         return f"its formula cannot be filled in from its numbers: {in_words(error)}"
     return ""
 

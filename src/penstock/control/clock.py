@@ -1,4 +1,4 @@
-"""The time of a run that really takes its time, and when its ticks are due."""
+"""The clock of a run in real time, and the times at which its ticks are due."""
 
 import math
 import time
@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from penstock.core.numbers import NOISE
 
-#: Tells the seconds since a run began.
+#: Returns the seconds since a run began.
 Clock = Callable[[], float]
 
 
 def run_clock(start_s: float = 0.0, monotonic: Callable[[], float] = time.monotonic) -> Clock:
-    """Return a clock that goes on at `start_s`: 0, or where the run was when it was ended."""
+    """Return a clock that starts at `start_s`: 0, or the time at which a resumed run ended."""
     began_s = monotonic() - start_s
     return lambda: monotonic() - began_s
 
 
 def next_due(at: float, interval_s: float) -> float:
-    """Return the next multiple of the interval: a tick that was missed is not made up.
+    """Return the next multiple of the interval: a missed tick is skipped.
 
     >>> [next_due(at, 15.0) for at in (0.0, 14.9, 15.0, 52.3)]
     [15.0, 15.0, 30.0, 60.0]

@@ -1,4 +1,4 @@
-"""One policy with its guards and just as much of the past as they need."""
+"""Runs one policy with its guards, and keeps the history that they need."""
 
 import traceback
 from collections import deque
@@ -9,20 +9,20 @@ from penstock.control.answers import check_answer
 from penstock.control.failures import in_words
 from penstock.control.limits import Ask, directly
 from penstock.core.decision import Decision
-from penstock.core.guards import Guards, Past, guard
+from penstock.core.guards import DecisionHistory, Guards, apply_guards
 from penstock.core.policy import Applied, Policy, trim
 from penstock.core.snapshot import Snapshot
 from penstock.errors import InputError, PolicyError
 
-#: Decisions carried out that are remembered; no policy looks further back.
-REMEMBERED = 64
+#: Applied decisions that are kept; no policy looks further back.
+MAX_APPLIED = 64
 
 
 class Decider:
     """Feeds snapshots to a policy and its guards, one after the other.
 
-    The functions behind are pure; this is the one place that remembers for them. Memory
-    is bounded by the policy's look-back, whatever the length of a run.
+    Policies and guards are pure; only this class keeps state for them. Its size is bounded by
+    the look-back of the policy, whatever the length of a run.
     """
 
     def __init__(
@@ -34,23 +34,23 @@ class Decider:
     ) -> None:
         self.policy = policy
         self.params = policy.params() if params is None else params
-        #: None: not even the bounds, the policy's raw answer.
+        #: None: no guards, not even the bounds.
         self.guards = guards
-        #: Whether there was ever an answer: what is wrong before that, the user can mend.
+        #: Whether the policy ever answered: an earlier error is a mistake of the user.
         self.has_answered = False
         self._ask = ask
         self._history: list[Snapshot] = []
         self._decided: deque[Decision] = deque()
-        self._applied: deque[Decision] = deque(maxlen=REMEMBERED)
+        self._applied: deque[Decision] = deque(maxlen=MAX_APPLIED)
 
     def decide(self, snapshot: Snapshot) -> Decision:
-        """Answer one snapshot; its time must not lie before that of the last one.
+        """Return the decision for a snapshot; its time must not be before that of the last one.
 
-        Raises `PolicyError` if the policy fails, `AnswerError` for an answer that makes no sense,
-        and `TimeoutError` where it is asked with a limit. The snapshot is remembered all the same.
+        Raises `PolicyError` if the policy fails, `AnswerError` for an invalid answer, and
+        `TimeoutError` beyond a time limit. The snapshot is kept in every case.
         """
         self.see(snapshot)
-        # bound here, for a question that is given up goes on in its thread
+        # local names, because an abandoned call keeps running in its thread
         policy, history, applied, kept = self.policy, self._history, [*self._applied], self.params
 
         def question() -> tuple[Any, Decision]:
@@ -60,8 +60,8 @@ class Decider:
         params, answer = self._ask(question)
         decision = check_answer(answer, snapshot, policy.name)
         if self.guards is not None:
-            past = Past(decided=list(self._decided), applied=applied)
-            decision = guard(decision, snapshot, past, self.guards)
+            past = DecisionHistory(decided=list(self._decided), applied=applied)
+            decision = apply_guards(decision, snapshot, past, self.guards)
         self.params = params
         self._remember(decision)
         return decision
@@ -71,7 +71,7 @@ class Decider:
         self._applied.append(decision)
 
     def see(self, snapshot: Snapshot) -> None:
-        """Remember a snapshot without asking about it."""
+        """Keep a snapshot without a decision."""
         if self._history and snapshot.at < self._history[-1].at:
             problem = f"must not go back, got {snapshot.at:g} after {self._history[-1].at:g}"
             raise InputError("at", problem, "snapshots are read in the order of their time")
@@ -82,7 +82,7 @@ class Decider:
         self._history = trim([*self._history, snapshot], self.policy.lookback_s(self.params))
 
     def recall(self, snapshot: Snapshot, decision: Decision) -> None:
-        """Remember what was decided in an earlier part of the same run."""
+        """Restore a decision of an earlier part of the same run."""
         self.see(snapshot)
         self.params = self.policy.measure_once(self.params, snapshot)
         self._remember(decision)
@@ -97,7 +97,7 @@ class Decider:
 
 
 def _call(policy: Policy, history: Sequence[Snapshot], applied: Applied, params: Any) -> Decision:
-    """Ask a policy; whatever it raises is a `PolicyError`, but for mistakes in its parameters."""
+    """Call a policy; every error but a mistake in its parameters becomes a `PolicyError`."""
     try:
         return policy.decide(history, applied, params)
     except (InputError, KeyboardInterrupt):
@@ -107,7 +107,7 @@ def _call(policy: Policy, history: Sequence[Snapshot], applied: Applied, params:
 
 
 def _place(error: BaseException) -> str:
-    """Say where a policy failed."""
+    """Return the place where a policy failed."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     name = last.filename.rpartition("/")[2]
     return f" ({name}:{last.lineno})" if last.lineno else ""

@@ -1,10 +1,9 @@
-"""Execute: carry decisions out, and see to it that they come about.
+"""Applies decisions to an engine and retries changes that fail.
 
-A change that the engine refuses, or that is not there when its deadline has passed, has failed.
-It is tried again, each time after twice the pause, until it runs or a newer decision about the
-same operator takes its place. While a change is under way its operator is left alone: a policy
-that steps from the replicas that run would take part of it back. Moves of slices have no such
-memory: their policy asks again.
+A change fails if the engine refuses it or if it does not run by its deadline. It is retried with
+exponential back-off until it runs or a newer decision about the operator replaces it. While a
+change is in progress its operator gets no other: a policy that steps from the running replicas
+would revert part of it. Moves of slices are not retried: their policy decides again.
 """
 
 from collections.abc import Mapping
@@ -41,26 +40,26 @@ class Patience:
 
 
 class Attempt(NamedTuple):
-    """A change of one operator that was asked for and is not there yet."""
+    """A requested change of one operator that does not run yet."""
 
     wanted: int
     tries: int
     has_failed: bool
-    #: When it is tried again; while it is under way, when it should be there.
+    #: Time of the next try; while it is in progress, its deadline.
     until_s: float
 
     def is_due(self, at: float) -> bool:
         """Whether its pause or its deadline is over."""
         return at >= self.until_s - SLACK_S
 
-    def told(self, name: str) -> str:
-        """Why it is not asked for now."""
-        when = f"is tried again at {self.until_s:g} s" if self.has_failed else "is under way"
+    def describe(self, name: str) -> str:
+        """Say why it is not requested now."""
+        when = f"is retried at {self.until_s:g} s" if self.has_failed else "is in progress"
         return f"{name} {self.wanted} {when}"
 
 
 class ApplyResult(NamedTuple):
-    """What came of one tick's decision; `plan` is what the engine has taken on by now."""
+    """The result of one tick's decision; `plan` is what the engine accepted."""
 
     applied: bool = False
     error: str = ""
@@ -71,10 +70,9 @@ NOTHING = ApplyResult()
 
 
 class Execution:
-    """Knows what was asked of an engine and has not come about.
+    """Tracks the requested changes of an engine that do not run yet.
 
-    Without patience nothing is awaited and nothing is tried again: a change that is refused is
-    up to the next decision.
+    Without patience nothing is awaited or retried: a refused change is left to the next decision.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Execution:
         self._events: list[Event] = []
 
     def carry_out(self, decision: Decision | None, at: float) -> ApplyResult:
-        """Begin what a decision wants, and what is to be tried again by now."""
+        """Request the changes of a decision, and retry those that are due."""
         outcome = NOTHING
         if decision is not None:
             self._review(decision, at)
@@ -95,13 +93,13 @@ class Execution:
         return outcome._replace(plan=FrozenDict({**outcome.plan, **again})) if again else outcome
 
     def follow(self, status: Status, at: float) -> Status:
-        """Look at what runs now; return the status with what happened here beside."""
+        """Compare requested with running replicas; return the status with the events of that."""
         for name, attempt in list(self._open.items()):
             running = status.running.get(name)
             if running == attempt.wanted:
                 del self._open[name]
             elif not attempt.has_failed and attempt.is_due(at):
-                error = f"{attempt.wanted} replicas were asked for in vain, {running} run"
+                error = f"requested {attempt.wanted} replicas, {running} running"
                 self._events.append(failed(at, error, name))
                 self._open[name] = self._attempt(attempt.wanted, attempt.tries, at, has_failed=True)
         if not self._events:
@@ -114,7 +112,7 @@ class Execution:
             return ApplyResult(error=DRY_RUN)
         changes = decision.changes
         now = {name: wanted for name, wanted in changes.items() if self._may_try(name, at)}
-        later = ", ".join(self._open[name].told(name) for name in changes if name not in now)
+        later = ", ".join(self._open[name].describe(name) for name in changes if name not in now)
         moves = decision.placement.moves if decision.placement else ()
         if later and not now and not moves:
             return ApplyResult(error=later)
@@ -126,7 +124,7 @@ class Execution:
         return ApplyResult(error=in_words(error))
 
     def _try_again(self, at: float) -> dict[str, int]:
-        """Ask once more for what has failed, one operator after the other."""
+        """Request failed changes again, one operator after the other."""
         begun = {}
         for name in [name for name in self._open if self._may_try(name, at)]:
             wanted = self._open[name].wanted
@@ -140,11 +138,11 @@ class Execution:
     def _ask(
         self, replicas: dict[str, int], at: float, moves: tuple[Move, ...] = ()
     ) -> Exception | None:
-        """Ask the engine; return why it did not take it on."""
+        """Request a change of the engine; return the error if it refuses."""
         error = None
         try:
             self._engine.apply(Plan(replicas=replicas, moves=moves))
-        except Exception as refusal:  # of whatever kind: the pipeline still runs, and so do we
+        except Exception as refusal:  # any error: the pipeline still runs, and the loop continues
             error = refusal
         if self._patience is not None:
             for name, wanted in replicas.items():
@@ -155,7 +153,7 @@ class Execution:
         return error
 
     def _review(self, decision: Decision, at: float) -> None:
-        """Forget what runs by now, and what a newer decision has another word on."""
+        """Drop attempts that run by now, and failed ones that a newer decision replaces."""
         for name, attempt in list(self._open.items()):
             target = decision.targets.get(name)
             if target is None:
@@ -173,7 +171,7 @@ class Execution:
 
     def _attempt(self, wanted: int, tries: int, at: float, *, has_failed: bool) -> Attempt:
         patience = self._patience
-        assert patience is not None  # nobody else opens an attempt
+        assert patience is not None  # attempts exist only with patience
         pause_s = patience.pause_s(tries) if has_failed else patience.deadline_s
         return Attempt(wanted, tries, has_failed, at + pause_s)
 
@@ -182,9 +180,9 @@ class Execution:
 
 
 def _is_news(target: Target, wanted: int) -> bool:
-    """Whether a target has another word on an operator of which `wanted` replicas are awaited.
+    """Return whether a target replaces an attempt at `wanted` replicas.
 
-    A policy that has no measures of it, or is held by a guard, says nothing new.
+    A target without measures, or one that a guard stopped, replaces nothing.
     """
     if target.wanted != target.current:
         return target.wanted != wanted

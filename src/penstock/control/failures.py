@@ -1,4 +1,4 @@
-"""Failures of others, as a journal tells them."""
+"""Texts and events for failures of policies and engines."""
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.port import Event
@@ -6,7 +6,7 @@ from penstock.errors import PenstockError
 
 
 def in_words(error: BaseException) -> str:
-    """Return the first line of an error; ours speak for themselves, others say what they are.
+    """Return the first line of an error, with the name of its class unless it is one of ours.
 
     >>> in_words(ZeroDivisionError("division by zero")), in_words(PenstockError("no machine"))
     ('ZeroDivisionError: division by zero', 'no machine')
@@ -14,7 +14,7 @@ def in_words(error: BaseException) -> str:
     kind = type(error).__name__
     try:
         text = str(error).partition("\n")[0]
-    except Exception:  # somebody else's class; the loop must live on whatever it does
+    except Exception:  # a foreign class may fail here, too; the loop must survive it
         return kind
     if isinstance(error, PenstockError):
         return text

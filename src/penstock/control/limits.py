@@ -1,7 +1,7 @@
-"""How a policy is asked: directly, or only for so long.
+"""Calls of a policy: directly, or with a time limit.
 
-A policy is pure code and a simulator waits for it. A pipeline that really runs does not: what
-has not answered in time is left behind in its thread, and the loop goes on without an answer.
+A simulator waits for its policy. A running pipeline does not: a call that exceeds the limit is
+abandoned in its thread, and the loop continues without an answer.
 """
 
 from collections.abc import Callable
@@ -13,30 +13,30 @@ T = TypeVar("T")
 
 
 class Ask(Protocol):
-    """Gets a question that has no arguments left, and returns its answer or raises."""
+    """Calls a function without arguments, and returns its result or raises."""
 
     def __call__(self, question: Callable[[], T], /) -> T:
-        """Ask it."""
+        """Call it."""
         ...
 
 
 def directly(question: Callable[[], T], /) -> T:
-    """Ask and wait."""
+    """Call and wait."""
     return question()
 
 
 def ask_within(seconds: float) -> Ask:
-    """Return a way to ask that gives up after so many seconds with `TimeoutError`.
+    """Return a caller that raises `TimeoutError` after so many seconds.
 
-    A thread cannot be stopped from outside. So a question that is still being worked on is
-    the only one: until it is done every other is turned away, and threads do not pile up.
+    A thread cannot be stopped from outside. While an abandoned call still runs, every new call
+    is refused, so that threads do not pile up.
     """
     last: Future[Any] | None = None
 
     def ask(question: Callable[[], T], /) -> T:
         nonlocal last
         if last is not None and not last.done():
-            raise TimeoutError("still at work on an earlier question")
+            raise TimeoutError("an earlier call is still running")
         answer: Future[T] = Future()
         last = answer
         Thread(target=_work, args=(question, answer), name="policy", daemon=True).start()

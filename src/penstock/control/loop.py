@@ -1,9 +1,9 @@
-"""The MAPE loop: one tick observes, decides, guards, rescales, and tells what happened.
+"""The MAPE loop: each tick observes, decides, applies guards, rescales, and reports.
 
-The same loop drives every engine. A simulator is where it was told to jump; an engine that takes
-its time has a clock beside, and then ticks may come late. Nothing that a policy or an engine does
-wrong ends the loop of a pipeline that really runs: the tick says what it was, nothing changes,
-and the next tick comes. In a simulation a policy that fails is an error.
+The same loop drives every engine. A simulator jumps from tick to tick; a real engine runs against
+a clock, and ticks may come late. An error of a policy or an engine does not end the loop of a
+running pipeline: the tick reports it, nothing changes, and the next tick follows. In a simulation
+an error of the policy is raised.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,31 +23,31 @@ from penstock.errors import AnswerError, InputError, NotReadyError, PolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """Everything about one tick: enough to redraw every picture and to replay the decision."""
+    """One tick: everything that pictures and a replay of the decision need."""
 
     at: float
     status: Status
-    #: None while the engine had nothing to show, or the loop slept through a cool-down.
+    #: None while the engine is not ready, or while the loop sleeps through a cool-down.
     snapshot: Snapshot | None = None
-    #: None too if the policy failed; then there is no change, and `error` says why.
+    #: Also None if the policy failed; then nothing changes, and `error` says why.
     decision: Decision | None = None
-    #: Whether the decision was carried out, or why it was not, or which part of it was not.
+    #: Whether the decision was applied; `error` says why it was not, or which part was not.
     applied: bool = False
     error: str = ""
-    #: Replicas that the engine was asked for, and took on: the decision's, and earlier ones' anew.
+    #: Replicas that were requested and accepted: those of the decision, and retried ones.
     plan: Mapping[str, int] = field(default_factory=FrozenDict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSchedule:
-    """How long a run lasts and how often the policy is asked."""
+    """The length of a run and the interval between decisions."""
 
     #: May be infinite.
     duration_s: float
     interval_s: float
-    #: Do not ask at all for this long after a change.
+    #: Time after a change without any decision.
     sleep_s: float = 0.0
-    #: Where a run that is resumed goes on.
+    #: Time at which a resumed run continues.
     start_s: float = 0.0
 
 
@@ -62,12 +62,12 @@ def run_loop(
     tolerant: bool = True,
     stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Tick]:
-    """Run until the time is up, the engine says that it is over, or `stop` says so.
+    """Run until the time is up, the engine is done, or `stop` returns True.
 
-    `stop` is asked between ticks; of the time that has passed by then a last tick tells, which
-    decides nothing. `InputError` is raised for a mistake that shows at the first decision only.
-    A policy that fails or answers nonsense ends the loop unless it is `tolerant`: a pipeline that
-    really runs must go on, a simulation has nothing to save.
+    `stop` is checked between ticks; a final tick records the remaining time and makes no
+    decision. `InputError` is raised for a mistake that shows at the first decision only. A policy
+    that fails or answers nonsense ends the loop unless it is `tolerant`: a running pipeline must
+    continue, a simulation need not.
     """
     ticks = _Ticks(engine, decider, Execution(engine, patience, dry_run=dry_run), tolerant)
     at, asleep_until = schedule.start_s, 0.0
@@ -88,7 +88,7 @@ def run_loop(
 def _wait(
     engine: Engine, schedule: LoopSchedule, at: float, clock: Clock | None, stop: Callable[[], bool]
 ) -> float:
-    """Let time pass until the next tick is due; return the time that it is then."""
+    """Advance the engine to the next tick; return the time of that tick."""
     if clock is None:
         seconds = min(schedule.interval_s, schedule.duration_s - at)
         engine.advance(seconds)
@@ -108,11 +108,11 @@ class _Ticks:
         self._engine, self._decider, self._execution = engine, decider, execution
         self._tolerant = tolerant
         self._events: list[Event] = []
-        #: What was known last, for an engine that cannot say how it is.
+        #: The last known status, for an engine that fails to report one.
         self._status = Status(at=0.0, requested=FrozenDict(), running=FrozenDict())
 
     def tick(self, at: float, *, asks: bool, missed: int) -> Tick:
-        """Make one tick; if it does not ask, it only tells how the engine is."""
+        """Make one tick; without `asks` it records the status only."""
         if missed:
             self._events.append(Event(at=at, kind="late-tick", numbers=FrozenDict(missed=missed)))
         snapshot, error = self._observe(at) if asks else (None, "")
@@ -154,7 +154,7 @@ class _Ticks:
             return None, f"{self._decider.policy.name} failed: {in_words(error)}"
 
     def _tell(self, at: float) -> Status:
-        """How the engine is, with what happened in the loop beside what happened in it."""
+        """Return the status of the engine, with the events of the loop added."""
         try:
             status = self._engine.status()
         except Exception as error:

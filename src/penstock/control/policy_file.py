@@ -46,10 +46,10 @@ def _load(path: Path) -> ModuleType:
 
 @contextmanager
 def _neighbours(folder: Path, owner: str) -> Iterator[None]:
-    """Let imports find files of a folder, for this long and for nobody else.
+    """Let imports find the files of a folder while the context lasts.
 
-    What was imported from there is kept under a name of its owner's: a second policy may have
-    another file of the same name beside it.
+    Modules that were imported from there are renamed with their owner as prefix: a second policy
+    may have another file of the same name beside it.
     """
     before, writes = set(sys.modules), sys.dont_write_bytecode
     sys.path.insert(0, str(folder))

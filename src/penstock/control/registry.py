@@ -1,6 +1,6 @@
-"""Which policies there are: ours, those of installed packages, and single files.
+"""The registry of policies: built-in ones, those of installed packages, and single files.
 
-A file in `core/policies/` that defines `POLICY` is found by itself. Packages offer theirs
+Every module or folder in `core/policies/` with a `POLICY` is built in. Packages offer theirs
 through the entry point group `penstock.policies`; a file is given by its path.
 """
 
@@ -15,21 +15,23 @@ from penstock.core.policy import Policy
 from penstock.errors import InputError, nearest
 
 GROUP = "penstock.policies"
+#: The policy of a run on Spark, and of a simulated run, that names none.
+DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = "queueing", "ds2"
 
 
 def builtin_policies() -> dict[str, Policy]:
-    """Every policy that lives in `core/policies/`, by name."""
+    """Return the policies in `core/policies/` by name."""
     modules = [
         import_module(f"{ours.__name__}.{info.name}")
         for info in pkgutil.iter_modules(ours.__path__)
     ]
-    found = [module.POLICY for module in modules if hasattr(module, "POLICY")]
-    return {policy.name: policy for policy in sorted(found, key=lambda policy: policy.name)}
+    builtin = [module.POLICY for module in modules if hasattr(module, "POLICY")]
+    return {policy.name: policy for policy in sorted(builtin, key=lambda policy: policy.name)}
 
 
 def installed_policies() -> dict[str, Policy]:
-    """Policies of other packages, by name."""
-    found = {}
+    """Return the policies of other packages by name."""
+    installed = {}
     for entry in metadata.entry_points(group=GROUP):
         try:
             offered = entry.load()
@@ -39,13 +41,13 @@ def installed_policies() -> dict[str, Policy]:
         policy = getattr(offered, "POLICY", offered)
         if not isinstance(policy, Policy):
             raise InputError(f"entry point {entry.name!r}", "is not a Policy")
-        found[policy.name] = policy
-    return found
+        installed[policy.name] = policy
+    return installed
 
 
 @cache
 def policies() -> dict[str, Policy]:
-    """All policies that can be named."""
+    """Return all policies by name."""
     return builtin_policies() | installed_policies()
 
 

@@ -1,4 +1,4 @@
-"""Bottlenecks as Dhalion sees them; HPA-Varga looks for the same ones."""
+"""Bottlenecks: operators that hold back their upstream, by back-pressure or a growing queue."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from penstock.core.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Bottlenecks:
-    """Operators that hold the others back, and those that may, for lack of a measure."""
+    """Operators that hold others back, and operators that may, but lack a measure."""
 
-    found: frozenset[str]
+    confirmed: frozenset[str]
     suspected: frozenset[str]
 
 
@@ -18,9 +18,9 @@ def find_bottlenecks(snapshot: Snapshot, *, backpressure: float, lag_rate: float
 
     For an edge l -> r: l is back-pressured (its share exceeds `backpressure`) and r is not.
     For a source: it is not back-pressured, and its queue grows by more than `lag_rate`
-    records/s. Where l shows that somebody is slow but r's share is unknown, r is suspected.
+    records/s. If l is back-pressured and the share of r is unknown, r is suspected.
     """
-    found, suspected = set(), set()
+    confirmed, suspected = set(), set()
     for name, op in snapshot.operators.items():
         if op.is_source:
             slow = op.queue_growth is not None and op.queue_growth > lag_rate
@@ -30,5 +30,5 @@ def find_bottlenecks(snapshot: Snapshot, *, backpressure: float, lag_rate: float
         if slow and op.backpressured is None:
             suspected.add(name)
         elif slow and op.backpressured is not None and op.backpressured <= backpressure:
-            found.add(name)
-    return Bottlenecks(frozenset(found), frozenset(suspected))
+            confirmed.add(name)
+    return Bottlenecks(frozenset(confirmed), frozenset(suspected))

@@ -1,4 +1,4 @@
-"""What a policy answers: a number never travels without its reason."""
+"""Decisions: for each operator current, wanted and the reason, and what guards changed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Target:
     """Wanted parallelism of one operator.
 
     `formula` is a template whose names are filled in from `numbers`, so that a journal
-    keeps the figures and only a reader who asks for it pays for the sentence.
+    keeps the figures and the sentence is built only when it is read.
 
     >>> Target(2, 3, Reason.FITS, "ceil({rate} / {capacity})", {"rate": 250.0, "capacity": 100}).why
     'ceil(250 / 100)'
@@ -56,12 +56,12 @@ class Target:
 
     @property
     def proposal(self) -> int:
-        """What the policy asked for before any guard."""
+        """The number that the policy wanted, before any guard."""
         return self.steps[0].before if self.steps else self.wanted
 
     @property
     def proposal_reason(self) -> str:
-        """Why the policy asked for it."""
+        """The reason of the policy, before any guard."""
         return self.policy_reason or self.reason
 
     @property
@@ -72,7 +72,7 @@ class Target:
         return self.wanted == self.current
 
     def after(self, guards: Sequence[str]) -> int:
-        """The number that stood after some of the guards had their say."""
+        """Return the number after these guards and before all others."""
         return next((s.before for s in self.steps if s.guard not in guards), self.wanted)
 
     def guarded(self, guard: str, wanted: int, reason: Reason) -> "Target":
@@ -105,7 +105,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What a policy about hosts and slices answers."""
+    """The answer of a policy about hosts and slices."""
 
     current: int
     wanted: int

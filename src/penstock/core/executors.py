@@ -1,8 +1,8 @@
-"""How many executors a sum of replicas needs: bought at once, returned after a delay.
+"""The number of executors that a sum of replicas needs.
 
-Decisions are about replicas; executors follow. One that is missing delays every batch, one too
-many costs a little: so more are asked for in the moment in which replicas are, and fewer only
-when fewer have been enough for a while.
+Decisions are about replicas, and executors follow. A missing executor delays every batch, a spare
+one costs little. So executors are requested together with the replicas, and released only after
+fewer have been enough for `delay_s`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from penstock.core.numbers import NOISE
 
 
 class Why(StrEnum):
-    """Why there shall be so many executors: a stable word, with a sentence for people."""
+    """The reason for a number of executors: a stable word and a sentence for people."""
 
     sentence: str
 
@@ -30,17 +30,17 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the number of executors keeps to."""
+    """Bounds, room and delay of the executors."""
 
     low: int
     high: int
     #: Replicas that one executor has room for.
     cores: int
-    #: Seconds for which fewer must have been enough.
+    #: Seconds for which fewer must be enough before some are released.
     delay_s: float = 15.0
 
     def needed(self, replicas: int) -> int:
-        """Executors that have room for so many replicas, as far as the bounds let them.
+        """Return the executors that have room for so many replicas, within the bounds.
 
         >>> Rules(low=1, high=4, cores=2).needed(5), Rules(low=1, high=4, cores=2).needed(50)
         (3, 4)
@@ -49,25 +49,25 @@ class Rules:
 
     @property
     def room(self) -> int:
-        """Replicas for which there can be room at most."""
+        """The most replicas that all executors together have room for."""
         return self.high * self.cores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """How many executors there shall be, and what must be remembered to return some."""
+    """The wanted number of executors, and the memory that a release needs."""
 
     target: int
-    #: Since when fewer have been enough; None while all are needed.
+    #: Time since which fewer are enough; None while all are needed.
     lower_since: float | None = None
     #: The most that were needed since then.
     most: int = 0
 
 
 def follow(fleet: Fleet, replicas: int, at: float, rules: Rules) -> tuple[Fleet, Why]:
-    """Return how many executors there shall be from now on, and why.
+    """Return the wanted number of executors from now on, and the reason.
 
-    Never fewer than were needed at any moment of the last `delay_s`.
+    It is never below the largest need of the last `delay_s`.
     """
     needed = rules.needed(replicas)
     if needed >= fleet.target:

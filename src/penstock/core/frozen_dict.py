@@ -1,4 +1,4 @@
-"""A dictionary that cannot be changed, so that values which hold one are values."""
+"""An immutable dictionary, so that frozen dataclasses that hold one are immutable too."""
 
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypeVar

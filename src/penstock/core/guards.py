@@ -1,8 +1,8 @@
-"""Rules that every decision passes, in one fixed order; each leaves its reason.
+"""Guards: rules that are applied to every decision, in a fixed order; each leaves its reason.
 
-A guard gets the decision so far and what it needs of the past, and returns a new decision.
-None remembers anything and none adds up over ticks: each begins with what the policy
-proposed now. Only the guards that were asked for are applied; the bounds always are.
+A guard gets the decision so far and earlier decisions, and returns a new decision. Guards keep no
+state, and their effect does not add up over ticks: each tick starts with the new proposal of the
+policy. Only configured guards are applied; the bounds always are.
 """
 
 import math
@@ -21,7 +21,7 @@ from penstock.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards(Params):
-    """Which guards are asked for, and how strict they are. None switches one off."""
+    """Settings of the guards. None switches one off."""
 
     overprovision: float | None = param(None, "multiply what the policy sized", low=0, above=True)
     tolerance: float | None = param(None, "keep current if wanted / current is this near 1", low=0)
@@ -29,7 +29,11 @@ class Guards(Params):
         None, "scale in only to the largest proposal of this long", unit="s", low=0
     )
     hold_while_draining: float | None = param(
-        None, "no scale-in while working off the queue takes longer", unit="s", low=0
+        None,
+        "no scale-in while working off the queue takes longer",
+        unit="s",
+        low=0,
+        is_scaled=False,
     )
     max_increase: int | None = param(None, "most replicas one action may add", low=0)
     bounds: bool = param(
@@ -52,20 +56,22 @@ class Guards(Params):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past:
-    """What guards with memory look at."""
+class DecisionHistory:
+    """Earlier decisions, for the guards that look back."""
 
-    #: Earlier decisions, whether carried out or not, oldest first.
+    #: All earlier decisions, applied or not, oldest first.
     decided: Sequence[Decision] = ()
-    #: Those that changed something and were carried out, oldest first.
+    #: Applied decisions that changed something, oldest first.
     applied: Sequence[Decision] = ()
 
 
 Change = Callable[[str, Target], tuple[int, Reason]]
-Rule = Callable[[Decision, Snapshot, Past, Guards], Decision]
+Rule = Callable[[Decision, Snapshot, DecisionHistory, Guards], Decision]
 
 
-def guard(proposal: Decision, snapshot: Snapshot, past: Past, guards: Guards) -> Decision:
+def apply_guards(
+    proposal: Decision, snapshot: Snapshot, past: DecisionHistory, guards: Guards
+) -> Decision:
     """Return the proposal as the guards leave it."""
     if proposal.placement is not None:
         return _guard_placement(proposal, past, guards)
@@ -80,8 +86,10 @@ def _each(decision: Decision, name: str, change: Change) -> Decision:
     return replace(decision, targets=FrozenDict(targets))
 
 
-def _overprovision(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
-    """1: head room on what the policy sized; where it kept what runs there is nothing to add to."""
+def _overprovision(
+    decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: Guards
+) -> Decision:
+    """1: add head room to a size; an operator that the policy left alone gets none."""
     factor = guards.overprovision
     if factor is None:
         return decision
@@ -93,7 +101,9 @@ def _overprovision(decision: Decision, _now: Snapshot, _past: Past, guards: Guar
     return _each(decision, "overprovision", change)
 
 
-def _tolerance(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+def _tolerance(
+    decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: Guards
+) -> Decision:
     """2: keep current while wanted is close to it."""
     tolerance = guards.tolerance
     if tolerance is None:
@@ -106,8 +116,10 @@ def _tolerance(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) 
     return _each(decision, "tolerance", change)
 
 
-def _stabilise(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -> Decision:
-    """3: before scaling in, the largest proposal of the last while."""
+def _stabilise(
+    decision: Decision, _now: Snapshot, past: DecisionHistory, guards: Guards
+) -> Decision:
+    """3: scale in only to the largest proposal of the window."""
     if guards.stabilise_s is None:
         return decision
     oldest = decision.at - guards.stabilise_s - NOISE
@@ -124,29 +136,33 @@ def _stabilise(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -
     return _each(decision, "stabilise_s", change)
 
 
-def _while_draining(decision: Decision, now: Snapshot, _past: Past, guards: Guards) -> Decision:
+def _while_draining(
+    decision: Decision, now: Snapshot, _past: DecisionHistory, guards: Guards
+) -> Decision:
     """4: no scale-in while the queue is more than so many seconds of work."""
     limit_s = guards.hold_while_draining
     if limit_s is None:
         return decision
 
     def change(op: str, target: Target) -> tuple[int, Reason]:
-        held = target.wanted < target.current and _drain_s(now.operators[op]) > limit_s
-        return target.current if held else target.wanted, Reason.DRAINING
+        is_draining = target.wanted < target.current and _drain_s(now.operators[op]) > limit_s
+        return target.current if is_draining else target.wanted, Reason.DRAINING
 
     return _each(decision, "hold_while_draining", change)
 
 
 def _drain_s(op: OperatorSnapshot) -> float:
-    """Seconds that the queue takes at the speed at which the operator works now."""
+    """Return the seconds that working off the queue takes at the present rate."""
     if op.queue == 0:
         return 0.0
     if op.queue is None or not op.input_rate:
-        return math.inf  # unknown: without evidence nothing is given up
+        return math.inf  # unknown: without evidence no replica is removed
     return op.queue / op.input_rate
 
 
-def _max_increase(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+def _max_increase(
+    decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: Guards
+) -> Decision:
     """5: at most so many more; decreases are free."""
     most = guards.max_increase
     if most is None:
@@ -158,7 +174,7 @@ def _max_increase(decision: Decision, _now: Snapshot, _past: Past, guards: Guard
     return _each(decision, "max_increase", change)
 
 
-def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> Decision:
+def _bounds(decision: Decision, now: Snapshot, _past: DecisionHistory, _guards: Guards) -> Decision:
     """6: at least the operator's minimum or 1, at most its maximum, and not more than helps."""
 
     def change(op: str, target: Target) -> tuple[int, Reason]:
@@ -176,7 +192,7 @@ def _bounds(decision: Decision, now: Snapshot, _past: Past, _guards: Guards) -> 
     return _each(decision, "bounds", change)
 
 
-def _budget(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> Decision:
+def _budget(decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: Guards) -> Decision:
     """7: all operators together."""
     if guards.budget is None:
         return decision
@@ -184,7 +200,9 @@ def _budget(decision: Decision, _now: Snapshot, _past: Past, guards: Guards) -> 
     return _each(decision, "budget", lambda op, _target: (fitted[op], Reason.OVER_BUDGET))
 
 
-def _cooldown(decision: Decision, _now: Snapshot, past: Past, guards: Guards) -> Decision:
+def _cooldown(
+    decision: Decision, _now: Snapshot, past: DecisionHistory, guards: Guards
+) -> Decision:
     """8: no change while the last one that was carried out is younger."""
     if not past.applied:
         return decision
@@ -223,11 +241,11 @@ ORDER: tuple[Rule, ...] = (
 )
 
 
-def _guard_placement(decision: Decision, past: Past, guards: Guards) -> Decision:
+def _guard_placement(decision: Decision, past: DecisionHistory, guards: Guards) -> Decision:
     """Moves of slices know one guard: the cool-down."""
     for item in fields(guards):
-        asked = getattr(guards, item.name) != item.default
-        if asked and not item.name.startswith("cooldown"):
+        is_set = getattr(guards, item.name) != item.default
+        if is_set and not item.name.startswith("cooldown"):
             problem = f"is about operators; {decision.policy} decides about hosts"
             raise InputError(item.name, problem, "hosts know cooldown_s only")
     placement = decision.placement
@@ -240,5 +258,5 @@ def _guard_placement(decision: Decision, past: Past, guards: Guards) -> Decision
         return decision
     if not decision.is_change:
         return decision
-    held = replace(placement, wanted=placement.current, moves=(), reason=Reason.COOLING_DOWN)
-    return replace(decision, placement=held)
+    unchanged = replace(placement, wanted=placement.current, moves=(), reason=Reason.COOLING_DOWN)
+    return replace(decision, placement=unchanged)

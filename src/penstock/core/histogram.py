@@ -60,10 +60,10 @@ class Histogram:
     def percentile(self, percent: float) -> float:
         """The latency below which that share of the records stayed, within about 1 %."""
         rank = self.count * percent / 100
-        seen = 0.0
+        total = 0.0
         for bucket in sorted(self.counts):
-            seen += self.counts[bucket]
-            if seen >= rank - 1e-9:
+            total += self.counts[bucket]
+            if total >= rank - 1e-9:
                 middle = SMALLEST_S * GROWTH ** (bucket - 0.5) if bucket else 0.0
                 return min(middle, self.max)
         return self.max

@@ -33,9 +33,9 @@ def largest_of_window(
 
     def answer(op: OperatorSnapshot) -> Target:
         proposals = [
-            proposed(past.operators[op.name].parallelism, found[0], tol)
+            proposed(past.operators[op.name].parallelism, proposal[0], tol)
             for past, by_name in zip(recent, factors, strict=True)
-            if (found := by_name.get(op.name)) is not None
+            if (proposal := by_name.get(op.name)) is not None
         ]
         if not proposals:
             return keep(op.parallelism, Reason.METRICS_MISSING)

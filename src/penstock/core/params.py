@@ -42,6 +42,8 @@ class ParamSpec:
     #: The lower bound itself is not allowed.
     above: bool = False
     choices: tuple[str, ...] = ()
+    #: A time that a speed-up divides. False: a time that a record takes or may wait.
+    is_scaled: bool = True
 
     @property
     def bounds(self) -> str:

@@ -1,7 +1,7 @@
-"""Which replica works on which slice: by load, not by number, and with few moves.
+"""Placement of slices on replicas: by load, not by number, and with few moves.
 
-A batch lasts as long as its slowest replica, so what counts is the largest load of any. Slices
-stay where they are while that is close to the mean: a slice that moves has to be mapped anew.
+A batch lasts as long as its slowest replica, so the largest load counts. Slices stay where they
+are while it is close to the mean: a slice that moves has to be mapped again.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""What a policy is: a pure function, with what people and the loop must know about it."""
+"""A policy: a pure function, its parameters, and everything that other rooms need to know of it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from penstock.core.decision import Decision, Target
@@ -15,8 +15,36 @@ History = Sequence[Snapshot]
 Applied = Sequence[Decision]
 
 
+Line = Literal["solid", "dashed", "dotted", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyStyle:
+    """Colour, line and mark of a policy in pictures; `mark` is a marker of matplotlib."""
+
+    colour: str
+    line: Line = "solid"
+    mark: str = "o"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """Facts of a run that are known before it starts. A fact that is not known is None or empty."""
+
+    #: Latency that the run should stay below.
+    objective_s: float | None = None
+    #: Highest rate that the workload offers to each source, in records/s.
+    peak_rates: Mapping[str, float] = field(default_factory=FrozenDict)
+    #: Replicas of each operator that carry this peak, if the engine knows capacities.
+    peak_replicas: Mapping[str, int] = field(default_factory=FrozenDict)
+
+
 def _no_lookback(_params: Any) -> float:
     return 0.0
+
+
+def _no_params(_facts: RunFacts) -> Mapping[str, Any]:
+    return {}
 
 
 def _keep_nothing(params: Any, _snapshot: Snapshot) -> Any:
@@ -34,6 +62,8 @@ class Policy:
     paper: str
     decide: Callable[[History, Applied, Any], Decision]
     params: type[Params] = Params
+    #: Parameters that depend on the run, if the user does not set them.
+    params_for: Callable[[RunFacts], Mapping[str, Any]] = _no_params
     #: The measures it looks at, as named in the snapshot.
     measures: tuple[str, ...] = ()
     reads: Literal["operators", "hosts"] = "operators"
@@ -43,6 +73,8 @@ class Policy:
     lookback_s: Callable[[Any], float] = _no_lookback
     #: Parameters with what had to be measured once and kept, such as service times.
     measure_once: Callable[[Any, Snapshot], Any] = _keep_nothing
+    #: How pictures show it; without one, pictures choose a free style.
+    style: PolicyStyle | None = None
 
 
 def each_operator(

@@ -1,10 +1,10 @@
-"""Why a decision is what it is: stable words, each with a sentence for people."""
+"""Reasons of decisions: stable words, each with a sentence for people."""
 
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Stable names that stand in journals and tables, each with a sentence for people.
+    """Stable names for journals and tables, each with a sentence for people.
 
     A reason that `keeps` says that the policy left the operator as it runs instead of
     sizing it, so a guard that adds head room has nothing to add to.
@@ -20,7 +20,7 @@ class Reason(StrEnum):
         member.keeps = keeps
         return member
 
-    # sizing by rates
+    # rates
     RATE_ABOVE_CAPACITY = "rate-above-capacity", "more records come in than these replicas carry"
     RATE_BELOW_CAPACITY = "rate-below-capacity", "fewer replicas would carry what comes in"
     FITS = "fits", "what comes in fits what runs"
@@ -29,7 +29,7 @@ class Reason(StrEnum):
         "a measure that the formula needs is unknown or zero; without evidence nothing is changed",
         True,
     )
-    # threshold
+    # queues
     QUEUE_ABOVE_THRESHOLD = "queue-above-threshold", "the queue is longer than the upper threshold"
     QUEUE_BELOW_THRESHOLD = (
         "queue-below-threshold",
@@ -42,7 +42,7 @@ class Reason(StrEnum):
         "scaling-will-not-help",
         "one slice of the state keeps a replica busy, and a slice cannot be shared",
     )
-    # queueing
+    # response times
     RESPONSE_ABOVE_OBJECTIVE = (
         "response-above-objective",
         "the expected response time exceeds the objective",
@@ -60,11 +60,11 @@ class Reason(StrEnum):
         "objective-unreachable",
         "no number of replicas reaches the objective: one record alone takes too long",
     )
-    # dhalion
+    # bottlenecks
     BOTTLENECK = "bottleneck", "this operator holds the others back"
     BOTTLENECK_ELSEWHERE = (
         "bottleneck-elsewhere",
-        "another operator is what holds back",
+        "another operator is the bottleneck",
         True,
     )
     HEALTHY = "healthy", "no bottleneck and no lag: fewer replicas may do"
@@ -77,16 +77,16 @@ class Reason(StrEnum):
     )
     UTILISATION_AT_TARGET = "utilisation-at-target", "the replicas are as busy as they should be"
     STABILISING = "stabilising", "an earlier, larger proposal is still within the window"
-    # flink
+    # windows of measures
     INSIDE_BAND = "inside-band", "no operator is outside its utilisation band", True
     WINDOW_NOT_FULL = "window-not-full", "not enough has been measured since the last change", True
     SCALE_DOWN_DELAYED = "scale-down-delayed", "a decrease waits for its interval to pass", True
     INEFFECTIVE = "ineffective", "the last increase did not help, so another is not tried", True
-    # decentralized
+    # instances
     INSTANCES_DUPLICATE = "instances-duplicate", "instances are above their upper threshold"
     INSTANCES_STOP = "instances-stop", "instances are below their lower threshold"
     LOAD_IN_RANGE = "load-in-range", "each instance's load is between the thresholds", True
-    # fixed
+    # fixed sizes
     FIXED = "fixed", "this policy never changes"
     SIZED_FOR_PEAK = "sized-for-peak", "just enough replicas for the highest rate"
     # hosts and slices
@@ -112,5 +112,5 @@ _REASONS: dict[str, str] = {str(reason): reason for reason in Reason}
 
 
 def read_reason(word: str) -> str:
-    """Return the known reason of that name, or the word itself for somebody else's policy."""
+    """Return the known reason of that name, or the word itself if another package defines it."""
     return _REASONS.get(word, word)

@@ -1,4 +1,4 @@
-"""What was measured over one interval: the only thing that a policy may know.
+"""Snapshots: measures of one interval, and the only input of a policy.
 
 Rates are records per second of the whole operator, not of one replica. Shares (`busy`,
 `idle`, `backpressured`, `cpu`, `input_buffer`) are means over the replicas, 0 to 1. A
@@ -21,12 +21,12 @@ class OperatorSnapshot:
     upstream: tuple[str, ...] = ()
     #: Replicas that run.
     parallelism: int
-    #: Bounds; without them at least one, and as many as there may be.
+    #: Bounds; None: at least one, and no maximum.
     min_parallelism: int | None = None
     max_parallelism: int | None = None
-    #: More replicas than this would carry no more: one slice of the state keeps one busy.
+    #: More replicas than this do not help: one slice of the state keeps a replica busy.
     useful_parallelism: int | None = None
-    #: Replicas that were asked for and may not be there yet.
+    #: Requested replicas; they may not run yet.
     requested: int | None = None
     #: Records/s taken for processing; what *arrives* is `Snapshot.arrival_rate`.
     input_rate: float | None = None
@@ -48,10 +48,10 @@ class OperatorSnapshot:
     #: Squared coefficients of variation: variance / mean^2.
     service_scv: float | None = None
     arrival_scv: float | None = None
-    #: Seconds for which a change of its parallelism would stop it, by those before; 0 or unknown
-    #: where it goes on meanwhile.
+    #: Seconds for which a change of its parallelism stops it, by earlier changes; 0 or None if
+    #: it keeps running.
     rescale_s: float | None = None
-    #: Fields that nobody here knows, kept and passed through.
+    #: Unknown fields, kept and passed through.
     extra: Mapping[str, object] = field(default_factory=FrozenDict)
 
     @property
@@ -147,3 +147,29 @@ class Snapshot:
         if upstream.sent is not None and name in upstream.sent:
             return upstream.sent[name]
         return upstream.output_rate
+
+
+def expected_arrival_rates(snapshot: Snapshot) -> Mapping[str, float | None]:
+    """Return records/s that will arrive at each operator if all upstream operators keep up.
+
+    A source gets the offered rate. Every other operator gets, from each upstream operator,
+    that operator's arrivals times the share of processed records that it sends on this edge.
+    None where a measure is missing.
+    """
+    rates: dict[str, float | None] = {}
+    for name in snapshot.topology.order:
+        op = snapshot.operators[name]
+        total = snapshot.offered.get(name, None if op.is_source else 0.0)
+        for feeder in op.upstream:
+            part = _passed_on(rates[feeder], feeder, name, snapshot)
+            total = None if total is None or part is None else total + part
+        rates[name] = total
+    return rates
+
+
+def _passed_on(rate: float | None, feeder: str, name: str, snapshot: Snapshot) -> float | None:
+    if not rate:
+        return rate  # zero stays zero, and unknown stays unknown
+    processed = snapshot.operators[feeder].input_rate
+    sent = snapshot.sent_rate(feeder, name)
+    return None if not processed or sent is None else rate * sent / processed

@@ -1,4 +1,4 @@
-"""Who feeds whom: a directed acyclic graph of operators."""
+"""The directed acyclic graph of operators."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

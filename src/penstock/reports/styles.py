@@ -1,12 +1,16 @@
 """How policies look in pictures: the same colour, line and mark everywhere.
 
-Colours are those of Okabe and Ito, and of Tol, which people with any colour vision can tell
-apart; a mark or a dash goes with each, so that colour is never the only key.
+Every policy declares its style. Colours are those of Okabe and Ito, and of Tol, which people with
+any colour vision can tell apart; each has its own mark, so that colour is never the only key.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cache
 from typing import NamedTuple
 from zlib import crc32
+
+from penstock.control.registry import policies
+from penstock.core.policy import Line
 
 #: A dash pattern for matplotlib.
 Dash = str | tuple[float, tuple[float, ...]]
@@ -23,57 +27,72 @@ class Style(NamedTuple):
     mark: str = "o"
 
 
-POLICIES = {
-    "ds2": Style("#0072B2", "-", "o"),
-    "dhalion": Style("#D55E00", "-", "s"),
-    "hpa-cpu": Style("#009E73", "-", "^"),
-    "hpa-varga": Style("#CC79A7", "-", "D"),
-    "flink": Style("#56B4E9", "-", "v"),
-    "static-peak": Style("#6E6E6E", _DASHED, "X"),
-    "static": Style("#222222", "-", "P"),
-    "queueing": Style("#E69F00", "-", "h"),
-    "dabs": Style("#882255", _MIXED, "<"),
-    "psps": Style("#332288", _DASHED, ">"),
-    "threshold": Style("#999933", _MIXED, "d"),
-    "streaming-dra": Style("#117733", _DASHED, "p"),
-    "enforcer": Style("#661100", _MIXED, "*"),
-    "decentralized": Style("#44AA99", _DASHED, "H"),
-    "hindsight": Style("#000000", _DOTTED, "x"),
+_PATTERNS: dict[Line, Dash] = {
+    "solid": "-",
+    "dashed": _DASHED,
+    "dotted": _DOTTED,
+    "mixed": _MIXED,
 }
+#: The cheapest run in hindsight, which is no policy.
+HINDSIGHT = "hindsight", Style("#000000", _DOTTED, "x")
 #: For what is not a policy, such as operators, in this order.
 PLAIN = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#6E6E6E", "#882255")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 _DASHES: tuple[Dash, ...] = ("-", _DASHED, _DOTTED, _MIXED)
 
 
-def style_of(policy: str) -> Style:
-    """Return how a policy looks; one that is not known looks the same each time, too.
+@cache
+def declared_styles() -> dict[str, Style]:
+    """Return the style of every policy that declares one, and of the hindsight bound."""
+    declared = {name: policy.style for name, policy in policies().items() if policy.style}
+    styles = {
+        name: Style(style.colour, _PATTERNS[style.line], style.mark)
+        for name, style in declared.items()
+    }
+    return {HINDSIGHT[0]: HINDSIGHT[1], **styles}
 
-    >>> style_of("ds2").colour
-    '#0072B2'
+
+@cache
+def _free_styles() -> tuple[Style, ...]:
+    """Return the styles that are left for policies that declare none."""
+    styles = [
+        Style(colour, dash, mark) for dash in _DASHES[1:] for mark in _MARKS for colour in PLAIN
+    ]
+    return tuple(style for style in styles if style not in declared_styles().values())
+
+
+def style_of(policy: str, used: Collection[Style] = ()) -> Style:
+    """Return how a policy looks; one without a style gets a free one that is not `used`.
+
+    The search starts at a place that depends on the name, so that a policy looks the same in
+    every picture.
     """
-    if policy in POLICIES:
-        return POLICIES[policy]
-    draw = crc32(policy.encode())
-    return Style(PLAIN[draw % len(PLAIN)], _DASHES[1 + draw % 3], _MARKS[draw % len(_MARKS)])
+    if policy in declared_styles():
+        return declared_styles()[policy]
+    free = _free_styles()
+    first = crc32(policy.encode()) % len(free)
+    in_order = (*free[first:], *free[:first])
+    return next((style for style in in_order if style not in used), free[first])
 
 
-def styles_of(policies: Sequence[str]) -> list[Style]:
-    """Return a style for each; the second of one policy is a lighter sister of the first.
-
-    >>> [style.mark for style in styles_of(["ds2", "flink", "ds2"])]
-    ['o', 'v', 's']
-    """
+def styles_of(names: Sequence[str]) -> list[Style]:
+    """Return a style for each; the second of one policy is a lighter variant of the first."""
+    firsts: dict[str, Style] = {}
     styles = []
-    for place, policy in enumerate(policies):
-        style, before = style_of(policy), list(policies[:place]).count(policy)
-        if before:
-            first = _MARKS.index(style.mark) if style.mark in _MARKS else 0
-            mark = _MARKS[(first + before) % len(_MARKS)]
-            dash = _DASHES[before % len(_DASHES)]
-            style = Style(_lighter(style.colour, before), dash, mark)
-        styles.append(style)
+    for place, name in enumerate(names):
+        if name not in firsts:
+            firsts[name] = style_of(name, firsts.values())
+        styles.append(_variant(firsts[name], list(names[:place]).count(name)))
     return styles
+
+
+def _variant(style: Style, number: int) -> Style:
+    """Return the style itself for 0, and lighter ones with other lines and marks after it."""
+    if not number:
+        return style
+    first = _MARKS.index(style.mark) if style.mark in _MARKS else 0
+    mark, dash = _MARKS[(first + number) % len(_MARKS)], _DASHES[number % len(_DASHES)]
+    return Style(_lighter(style.colour, number), dash, mark)
 
 
 def _lighter(colour: str, steps: int) -> str:

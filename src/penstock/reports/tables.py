@@ -52,9 +52,9 @@ def with_margin(mean: float | None, low: float, high: float) -> str:
 def as_text(table: Table) -> str:
     """Write a table for a terminal.
 
-    >>> print(as_text(Table(columns=("policy", "replicas"), rows=(("ds2", "9.7"),))))
+    >>> print(as_text(Table(columns=("policy", "replicas"), rows=(("mine", "9.7"),))))
     policy  replicas
-    ds2          9.7
+    mine         9.7
     """
     heads = [name.split("\n") for name in table.columns]
     tall = max(map(len, heads))
@@ -71,10 +71,10 @@ def as_text(table: Table) -> str:
 def as_markdown(table: Table) -> str:
     """Write a table for a Markdown document.
 
-    >>> print(as_markdown(Table(columns=("policy", "replicas"), rows=(("ds2", "9.7"),))))
+    >>> print(as_markdown(Table(columns=("policy", "replicas"), rows=(("mine", "9.7"),))))
     | policy | replicas |
     |---|--:|
-    | ds2 | 9.7 |
+    | mine | 9.7 |
     """
     head = [f"### {table.title}", ""] if table.title else []
     rule = "".join("---|" if i < table.words else "--:|" for i in range(len(table.columns)))

@@ -43,8 +43,8 @@ class RunDirectory:
 def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
     """Return `root/<parts>-<now>`, with a number behind it if that is taken.
 
-    >>> default_place(("./q1.toml", "cosine * 2", "ds2"), "20260131-120000", Path("runs")).name
-    'q1-cosine-2-ds2-20260131-120000'
+    >>> default_place(("./q1.toml", "cosine * 2", "mine"), "20260131-120000", Path("runs")).name
+    'q1-cosine-2-mine-20260131-120000'
     """
     plain = (part.rpartition("/")[2].removesuffix(".toml").removesuffix(".py") for part in parts)
     name = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(plain)).strip("-.")[:_NAME_LENGTH]
@@ -129,7 +129,7 @@ def _first_difference(
 ) -> tuple[str, str, str] | None:
     """Where two specs part: the field, and what stands there in each.
 
-    >>> _first_difference({"policy": "ds2", "guards": {"budget": 8}}, {"policy": "ds2"})
+    >>> _first_difference({"policy": "mine", "guards": {"budget": 8}}, {"policy": "mine"})
     ('guards.budget', '8', 'nothing')
     """
     for key in {**held, **asked}:

@@ -7,11 +7,12 @@ from typing import Any
 
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, Tick, run_loop
-from penstock.control.registry import find_policy
+from penstock.control.registry import DEFAULT_SIMULATED_POLICY, find_policy
 from penstock.runs.scores import Scores, rescales_possible
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.core.guards import Guards
 from penstock.core.numbers import ceil
+from penstock.core.policy import RunFacts
 from penstock.engines.port import Engine
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.fluid.engine import STEP_S
@@ -31,7 +32,7 @@ class RunSpec:
 
     query: str = "q1"
     workload: str = "cosine"
-    policy: str = "ds2"
+    policy: str = DEFAULT_SIMULATED_POLICY
     engine: str = "flink"
     minutes: float | None = None
     seed: int = SEED
@@ -127,7 +128,7 @@ def prepare_simulation(spec: RunSpec) -> PreparedSimulation:
     policy = find_policy(spec.policy)
     if policy.reads != "operators":
         raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
-    params = {**_default_params(policy.name, pipeline, load), **spec.params}
+    params = {**policy.params_for(_run_facts(pipeline, load)), **spec.params}
     guards = {**profile.guards_of(policy.name), **spec.guards}
     parsed = Guards.parse(guards, "guard")
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
@@ -160,16 +161,17 @@ def _check_times(interval_s: float, objective_s: float | None, profile: Profile)
             raise InputError(name, f"must be above 0 and finite, got {value:g}")
 
 
-def _default_params(policy: str, pipeline: SimulatedPipeline, load: Workload) -> dict[str, Any]:
-    """What only the laboratory knows: the peak, and what carries it, whatever a monitor shows."""
-    if policy != "static-peak":
-        return {}
-    sources = [op for op in pipeline.operators if not op.upstream]
+def _run_facts(pipeline: SimulatedPipeline, load: Workload) -> RunFacts:
+    # no objective: the published experiments state what a policy gets of it as a parameter
     visits = pipeline.visits()
-    return {
-        "peak_rate": {op.name: op.share * load.peak_rate for op in sources},
-        "parallelism": {
-            op.name: max(1, ceil(load.peak_rate * visits[op.name] / op.capacity_rate))
-            for op in pipeline.operators
-        },
-    }
+    return RunFacts(
+        peak_rates=FrozenDict(
+            {op.name: op.share * load.peak_rate for op in pipeline.operators if not op.upstream}
+        ),
+        peak_replicas=FrozenDict(
+            {
+                op.name: max(1, ceil(load.peak_rate * visits[op.name] / op.capacity_rate))
+                for op in pipeline.operators
+            }
+        ),
+    )

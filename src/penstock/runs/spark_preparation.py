@@ -15,7 +15,7 @@ from penstock.core.executors import Rules
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
 from penstock.core.params import Params
-from penstock.core.policy import Policy
+from penstock.core.policy import Policy, RunFacts
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.spark.cluster.masters import Master, parse_executors, parse_master
@@ -36,9 +36,9 @@ WINDOW_S, MIN_WINDOW_S = 60.0, 5.0
 #: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
 #: once, less when the last change has shown what it does.
 COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
-#: Share of the objective that the mean response may take, and a queue when replicas are given
-#: up: the objective is there for single records, and most shall be within it.
-MEAN_SHARE = 0.5
+#: Share of the objective that working off a queue may take when replicas are removed: the
+#: objective is about single records, and most of them should meet it.
+DRAIN_SHARE = 0.5
 #: Time for which fewer executors must have been enough before some are returned; sped up, too,
 #: but one takes a few seconds to begin.
 RETURN_S, MIN_RETURN_S = 15.0, 5.0
@@ -120,7 +120,7 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     policy = find_policy(spec.policy)
     if policy.reads != "operators":
         raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
-    given = {**_default_params(policy.name, pipeline, load, objective_s), **spec.params}
+    given = {**policy.params_for(_run_facts(pipeline, load, objective_s)), **spec.params}
     interval_s = _interval_s(spec)
     prepared = PreparedSparkRun(
         spec=spec,
@@ -226,7 +226,7 @@ def _guards(
 ) -> Mapping[str, Any]:
     # replicas without room would only take turns
     room = {"budget": executors.room} if executors is not None else {}
-    draining = {"hold_while_draining": MEAN_SHARE * objective_s} if objective_s else {}
+    draining = {"hold_while_draining": DRAIN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
     return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
 
@@ -247,23 +247,15 @@ def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mappi
     return given
 
 
-def _default_params(
-    policy: str, pipeline: Pipeline, load: Workload | None, objective_s: float | None
-) -> dict[str, Any]:
-    """What a run knows and a policy cannot: the objective, and the peak."""
-    if policy == "queueing" and objective_s is not None:
-        return {"r_max": MEAN_SHARE * objective_s}
-    if policy == "static-peak" and load is not None:
-        shares = {
-            op.name: sum(
-                pipeline.feeds[topic].share for topic in op.reads if topic in pipeline.feeds
-            )
-            for op in pipeline.operators.values()
-        }
-        return {
-            "peak_rate": {name: share * load.peak_rate for name, share in shares.items() if share}
-        }
-    return {}
+def _run_facts(pipeline: Pipeline, load: Workload | None, objective_s: float | None) -> RunFacts:
+    if load is None:
+        return RunFacts(objective_s=objective_s)
+    shares = {
+        op.name: sum(pipeline.feeds[topic].share for topic in op.reads if topic in pipeline.feeds)
+        for op in pipeline.operators.values()
+    }
+    peaks = {name: share * load.peak_rate for name, share in shares.items() if share}
+    return RunFacts(objective_s=objective_s, peak_rates=FrozenDict(peaks))
 
 
 def _ask_once(prepared: PreparedSparkRun) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from penstock.control.registry import DEFAULT_POLICY
 from penstock.runs.run_directory import SPEC_FILE
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.errors import InputError
@@ -19,7 +20,7 @@ class SparkSpec:
     pipeline: str
     #: None: the default one, if the pipeline has topics to fill.
     workload: str | None = None
-    policy: str = "queueing"
+    policy: str = DEFAULT_POLICY
     params: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)
     workload_params: Mapping[str, Any] = field(default_factory=FrozenDict)

@@ -15,9 +15,6 @@ from penstock.errors import InputError
 
 P = TypeVar("P", bound=Params)
 
-#: Parameters in seconds that are no times of the loop: what a record takes, or may wait.
-KEPT = frozenset({"service_time_s", "r_max", "hold_while_draining"})
-
 
 def speed_up_params(params: P, factor: float) -> P:
     """Return parameters of a policy, or guards, with their times divided by a factor.
@@ -27,7 +24,7 @@ def speed_up_params(params: P, factor: float) -> P:
     >>> guards.cooldown_s, guards.budget
     (15.0, 80)
     """
-    times = {item.name for item in fields(params) if _is_time(item.name, item.metadata["spec"])}
+    times = {item.name for item in fields(params) if _is_scaled_time(item.metadata["spec"])}
     return params.but(**{name: _divided(getattr(params, name), factor) for name in times})
 
 
@@ -38,8 +35,8 @@ def check_speed_up(factor: float) -> float:
     return factor
 
 
-def _is_time(name: str, spec: ParamSpec) -> bool:
-    return spec.unit == "s" and name not in KEPT
+def _is_scaled_time(spec: ParamSpec) -> bool:
+    return spec.unit == "s" and spec.is_scaled
 
 
 def _divided(value: Any, factor: float) -> Any:

@@ -19,7 +19,7 @@ from penstock.workloads.workload import Workload
 #: Gaps of mean 1: (generator, how many) -> array.
 Gaps = Callable[[np.random.Generator, int], FloatArray]
 
-#: scv of the process called bursty if nobody says.
+#: Default scv of the bursty process.
 BURSTY_SCV = 4.0
 _CHUNK = 1 << 16
 

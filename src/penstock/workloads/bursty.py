@@ -2,7 +2,7 @@
 
 A slow daily swing with noise; now and then news breaks: the rate jumps within a minute
 or two, fades slowly, and is sometimes echoed half an hour later. In between come
-lulls, as when a collector fails. No record of anybody's is in it.
+lulls, as when a collector fails. It contains no real data.
 
 `python -m penstock.workloads.bursty > src/penstock/workloads/data/bursty.csv` makes it anew.
 """

@@ -94,7 +94,7 @@ _MARKET_STEP_S = 10
 
 
 def market(params: MarketParams, request: Request) -> Workload:
-    """Build the day from 5:30 to 18:50, stretched or pressed into the time asked."""
+    """Build the day from 5:30 to 18:50, stretched or pressed into the requested time."""
     random = JavaRandom(request.seed)
     times = np.arange(request.minutes * 60 // _MARKET_STEP_S + 1) * _MARKET_STEP_S
     hours, shares = zip(*_DAY, strict=True)

@@ -71,7 +71,7 @@ _TOKEN = re.compile(
 _VALUE = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s,()"=]+))')
 #: More minutes are a slip of the finger: these are two months.
 MAX_MINUTES = 100_000
-#: What nobody writes by hand, and what would be too deep for those who walk the tree.
+#: Limits of an expression; a deeper tree would exceed the recursion limit.
 MAX_LENGTH, MAX_DEPTH = 10_000, 50
 MAX_SUFFIXES = 200
 _WORDS = frozenset({"then", "for", "min"})
@@ -134,18 +134,18 @@ class _ExpressionParser:
         """Move on to the next token and return the one that was there."""
         read = self.word
         self.start = len(self.text) - len(self.text[self.at :].lstrip())
-        found = _TOKEN.match(self.text, self.at)
-        if not found:
+        match = _TOKEN.match(self.text, self.at)
+        if not match:
             self.word = self.text[self.start]
             self.refuse("a name, a number, +, *, ( or )")
-        self.kind, self.word, self.at = found.lastgroup or "", found[0].strip(), found.end()
+        self.kind, self.word, self.at = match.lastgroup or "", match[0].strip(), match.end()
         return read
 
     def refuse(self, expected: str) -> NoReturn:
-        seen = f"{self.word!r} at position {self.start + 1}" if self.word else "the end"
+        token = f"{self.word!r} at position {self.start + 1}" if self.word else "the end"
         raise InputError(
             "workload",
-            f"expected {expected} but found {seen} of {self.text!r}",
+            f"expected {expected} but found {token} of {self.text!r}",
             'write for example "cosine(noise=0) * 0.5 + constant for 30 then random"',
         )
 
@@ -219,13 +219,13 @@ class _ExpressionParser:
 
     def value(self) -> str:
         """Read the raw text behind =, where a sign means nothing."""
-        found = _VALUE.match(self.text, self.at)
-        if not found:
+        match = _VALUE.match(self.text, self.at)
+        if not match:
             self.step()
             self.refuse("a value")
-        self.at = found.end()
+        self.at = match.end()
         self.step()
-        return str(found[found.lastgroup or 0])
+        return str(match[match.lastgroup or 0])
 
     def close(self) -> None:
         if self.word != ")":

@@ -61,7 +61,7 @@ _HIGHEST_BURST = 20.0
 
 
 def dns(params: DnsParams, request: Request) -> Workload:
-    """Build a wandering quiet rate and bursts that fade, scaled to the mean asked for."""
+    """Build a wandering quiet rate and bursts that fade, scaled to the requested mean."""
     random = JavaRandom(request.seed)
     fading = math.exp(-_DNS_STEP_S / params.fade)
     chance = params.bursts * _DNS_STEP_S / 60

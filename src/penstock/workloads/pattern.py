@@ -1,4 +1,4 @@
-"""What a named workload is: a pure function, with what people must know about it."""
+"""A named workload: a pure function, its parameters and its documentation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ArrivalName = Literal["deterministic", "poisson", "bursty"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of every pattern alike."""
+    """The inputs that every pattern gets."""
 
     minutes: int
     seed: int
@@ -31,7 +31,7 @@ class Request:
 class Pattern:
     """A named workload. `build(params, request)` is pure; the rest describes it.
 
-    What it builds lasts exactly as long as asked for.
+    The result lasts exactly as long as requested.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Pattern:
     source: str
     build: Callable[[Any, Request], Workload]
     params: type[Params] = Params
-    #: How long it is if nobody says.
+    #: Default length.
     minutes: int = MINUTES
     #: How single records arrive where it was published.
     arrivals: ArrivalName = "deterministic"
     #: Whether the seed changes it.
     seeded: bool = False
-    #: Spikes on top of it if nobody says.
+    #: Default spikes on top of it.
     spikes: Spikes = Spikes()
     #: Whether it draws its spikes itself, between its other draws.
     draws_spikes: bool = False

@@ -1,4 +1,4 @@
-"""A picture of a workload, for people who have matplotlib."""
+"""Draws a workload; needs matplotlib."""
 
 from collections.abc import Sequence
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""All workloads by name, and making one from a name or an expression.
+"""The registry of workloads; builds one from a name or an expression.
 
 >>> make_workload("convergence").total_records
 7200000000
@@ -80,14 +80,14 @@ def read_params(pattern: Pattern, given: Mapping[str, Any]) -> tuple[Params, Spi
     defaults = {item: getattr(pattern.spikes, item) for item in _SPIKE_NAMES}
     try:
         _check_names(own, pattern)
-        told = {key: value for key, value in defaults.items() if value is not None} | spikes
-        return pattern.params.parse(own), Spikes.parse(told)
+        merged = {key: value for key, value in defaults.items() if value is not None} | spikes
+        return pattern.params.parse(own), Spikes.parse(merged)
     except InputError as wrong:
         raise wrong.under(pattern.name) from None
 
 
 def natural_minutes(tree: Tree) -> int:
-    """Return how long a workload is if nobody says."""
+    """Return the default length of a workload."""
     match tree:
         case Named(name):
             return find_pattern(name).minutes
@@ -98,8 +98,8 @@ def natural_minutes(tree: Tree) -> int:
         case Sum(parts):
             return max(natural_minutes(part) for part in parts)
         case Then(parts):
-            told = [part.minutes for part in parts if isinstance(part, For)]
-            return sum(told) if len(told) == len(parts) else max(MINUTES, sum(told) + len(parts))
+            fixed = [part.minutes for part in parts if isinstance(part, For)]
+            return sum(fixed) if len(fixed) == len(parts) else max(MINUTES, sum(fixed) + len(parts))
 
 
 def _check_names(own: Mapping[str, Any], pattern: Pattern) -> None:
@@ -159,17 +159,17 @@ def _read_seed(text: str, name: str) -> int:
 
 
 def _shares(tree: Then, minutes: int) -> Sequence[int]:
-    """Return the minutes of each part; those that do not say share what is left, the last more."""
-    told = [part.minutes if isinstance(part, For) else 0 for part in tree.parts]
-    silent = told.count(0)
-    left = minutes - sum(told)
-    if left < silent:
-        needed = sum(told) + silent
+    """Return the minutes of each part; parts without `for` share the rest, the last gets more."""
+    fixed = [part.minutes if isinstance(part, For) else 0 for part in tree.parts]
+    open_parts = fixed.count(0)
+    left = minutes - sum(fixed)
+    if left < open_parts:
+        needed = sum(fixed) + open_parts
         problem = f"{write(tree)!r} needs {needed} minutes at least, got {minutes}"
         raise InputError("workload", problem)
-    each = left // silent if silent else 0
-    shares = [own or each for own in told]
-    if silent:
-        last = max(index for index, own in enumerate(told) if not own)
-        shares[last] += left - each * silent
+    each = left // open_parts if open_parts else 0
+    shares = [own or each for own in fixed]
+    if open_parts:
+        last = max(index for index, own in enumerate(fixed) if not own)
+        shares[last] += left - each * open_parts
     return shares

@@ -2,7 +2,7 @@
 
 As in the evaluation thesis' workbench: in a quiet minute a spike upward and one downward
 are drawn; the spike begins with the next minute and lasts 1 to `spike_minutes` minutes,
-each with a size of its own.
+each with its own size.
 """
 
 from collections.abc import Iterator

@@ -25,14 +25,14 @@ class ConvergenceParams(Params):
 
 
 def convergence(params: ConvergenceParams, request: Request) -> Workload:
-    """Build levels that last exactly as long as asked (the workbench was a minute off)."""
+    """Build levels that last exactly as long as requested (the workbench was a minute off)."""
     random = JavaRandom(request.seed)
     spikes = draw_spikes(request.spikes, max(params.first, params.second), random)
     levels = [params.first, params.second]
     rates = []
     for minute in range(request.minutes):
-        held = (minute - params.lead) // params.hold
-        level = levels[held] if minute >= params.lead and held < len(levels) else 0
+        number = (minute - params.lead) // params.hold
+        level = levels[number] if minute >= params.lead and number < len(levels) else 0
         noisy = level + random.next_double() * 2 * params.noise - params.noise
         rates.append(int(max(0.0, noisy + next(spikes))))
     return Workload.of_steps(rates)
@@ -101,7 +101,7 @@ class StepsParams(Params):
 
 
 def steps(params: StepsParams, request: Request) -> Workload:
-    """Build the levels, from the first one again after the last, for the time asked."""
+    """Build the levels, from the first one again after the last, for the requested time."""
     levels = params.levels()
     needed = math.ceil(request.minutes / params.interval)
     repeated = [levels[index % len(levels)] for index in range(needed)]

@@ -21,7 +21,7 @@ class Playback(Params):
 
     scale: float = param(1.0, "factor on every rate", low=0)
     mean: float | None = param(
-        None, "mean rate to scale to, over the time asked", unit=RATE, low=0, above=True
+        None, "mean rate to scale to, over the requested time", unit=RATE, low=0, above=True
     )
     speed_up: float = param(
         1.0, "how many times faster, at the same rates", low=0, above=True, high=10_000
@@ -43,7 +43,7 @@ class TraceParams(Playback):
 
 
 def play(recording: Workload, params: Playback, request: Request) -> Workload:
-    """Return the part asked for of a recording: sped up, resampled, repeated, scaled."""
+    """Return the requested part of a recording: sped up, resampled, repeated, scaled."""
     begin_s, wanted_s = params.start * 60, request.minutes * 60.0
     if begin_s >= recording.duration_s:
         problem = f"must be below the recording's {recording.duration_s / 60:g} minutes"

@@ -1,4 +1,4 @@
-"""Reading a recorded load from CSV: a time column, and a column of rates or of counts.
+"""Reads a recorded load from CSV: a time column, and a column of rates or of counts.
 
 >>> lines = ["timestamp,tweets", "2015-02-26 21:42:53,600", "2015-02-26 21:47:53,900"]
 >>> read_table(lines, Columns(count="tweets")).starts
@@ -20,7 +20,7 @@ _TIME_NAMES = ("time", "time_s", "timestamp", "seconds", "t")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Which columns to read; empty: found by their usual names."""
+    """Columns to read; empty: detected by their usual names."""
 
     time: str = ""
     rate: str = ""
@@ -58,8 +58,8 @@ def read_table(lines: Iterable[str], columns: Columns, where: str = "trace") -> 
         row.value / length if is_count else row.value
         for row, length in zip(rows, lengths, strict=True)
     ]
-    held = tuple(rates)
-    return Workload(edges_s=(*times, times[-1] + lengths[-1]), starts=held, ends=held)
+    levels = tuple(rates)
+    return Workload(edges_s=(*times, times[-1] + lengths[-1]), starts=levels, ends=levels)
 
 
 def _find(header: Sequence[str], columns: Columns) -> tuple[int, int, bool]:

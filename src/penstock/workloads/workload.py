@@ -160,9 +160,9 @@ class Workload:
     def mean_rates(self, step_s: float = 60.0) -> FloatArray:
         """Return the mean rate of each step, records/s; for minute patterns, their list."""
         grid = _grid(self.duration_s, step_s)
-        held = self._pieces.on(np.union1d(self._pieces.edges_s, grid))
-        if np.array_equal(held.edges_s, grid) and np.array_equal(held.starts, held.ends):
-            return held.starts
+        pieces = self._pieces.on(np.union1d(self._pieces.edges_s, grid))
+        if np.array_equal(pieces.edges_s, grid) and np.array_equal(pieces.starts, pieces.ends):
+            return pieces.starts
         return np.diff(self.integrals(grid)) / np.diff(grid)
 
     # --- what can be made of it

@@ -60,8 +60,7 @@ def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Cap
         "why not at the other ticks:\n"
         "  source  mapper  sink\n"
         "      40      40    40  a cool-down, or the end: the policy was not asked\n"
-        "       2       2     4  bottleneck-elsewhere: another operator is what holds\n"
-        "                        back\n"
+        "       2       2     4  bottleneck-elsewhere: another operator is the bottleneck\n"
     ) in tell(capsys, run)
 
 
@@ -178,10 +177,10 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         "  0:00:15.5  read is held: what comes after it has too much to do\n\n"
         "at 15 s (0:00:15)\n"
         "  work  1 -> 4  bottleneck: this operator holds the others back\n"
-        "  0:00:45  work failed: 4 replicas were asked for in vain, 1 run\n"
+        "  0:00:45  work failed: requested 4 replicas, 1 running\n"
         "  0:01:00  work: 4 replicas are asked for again, try 2\n"
     )
-    assert text.count("  not carried out: work 4 is under way\n") == 2
+    assert text.count("  not carried out: work 4 is in progress\n") == 2
     assert text.count("  not carried out: no worker is free\n") == 1
     assert "  0:02:20  the loop is late; ticks left out: 1\n" in text
     assert "  1     1  made failed: TimeoutError: no answer within 5 s" in text

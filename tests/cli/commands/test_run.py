@@ -20,8 +20,8 @@ from penstock.reports.spark_result_text import comparison, report
 from penstock.runs.run_directory import begin_run, finish_run, read_run
 from penstock.runs.spark_preparation import (
     COOLDOWNS,
+    DRAIN_SHARE,
     INTERVAL_S,
-    MEAN_SHARE,
     MIN_INTERVAL_S,
     MIN_RETURN_S,
     MIN_WINDOW_S,
@@ -296,7 +296,7 @@ def test_the_help_tells_the_defaults_as_they_are() -> None:
     assert f"nothing more for {up_s:g} s and nothing less for {down_s:g} s" in text
     assert f"the interval ({MIN_INTERVAL_S:g} s remains" in text
     assert f"windows ({MIN_WINDOW_S:g} s)" in text
-    assert (MEAN_SHARE, text.count("half of it")) == (0.5, 2)
+    assert (DRAIN_SHARE, text.count("half of it")) == (0.5, 1)
     assert f"enough for {RETURN_S:g} s ({MIN_RETURN_S:g} s at least when sped up)" in text
 
 

@@ -16,7 +16,6 @@ from penstock.engines.microbatch.operator_snapshot import (
     latency,
     operator_snapshot,
     service_scv,
-    slope,
 )
 
 RECORDED = Path(__file__).parents[2] / "recorded" / "spark-batches.jsonl"
@@ -134,9 +133,10 @@ def test_the_variation_of_arrivals_shows_in_counts(kind: str, expected: float) -
     assert arrival_scv([events]) == pytest.approx(expected, abs=0.15)
 
 
-def test_a_slope_keeps_its_sign() -> None:
-    assert slope([(t, 100 - 3 * t) for t in range(9)]) == pytest.approx(-3)
-    assert slope([(0, 1), (1, 2)]) is None
+def test_the_growth_of_a_queue_keeps_its_sign_and_needs_three_samples() -> None:
+    queues = [(float(t), 100.0 - 3 * t) for t in range(9)]
+    assert seen(saturated(), now=10.4, queues=queues).queue_growth == pytest.approx(-3)
+    assert seen(saturated(), now=10.4, queues=queues[:2]).queue_growth is None
 
 
 def test_latency_runs_from_due_to_committed() -> None:

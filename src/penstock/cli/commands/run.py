@@ -22,8 +22,8 @@ tells how it is, penstock stop RUN stops it, and the same command with --out goe
 
 If nobody says: the workload pulsar, as much of it as takes two minutes; a decision every 15 s
 and measures of the last 60 s; after a change nothing more for 15 s and nothing less for 60 s;
-with an objective, nothing less while working off a queue takes longer than half of it, and
-queueing keeps a mean of half of it, too; static-peak gets the peak. --speed-up divides times of
+with an objective, nothing less while working off a queue takes longer than half of it. Some
+policies derive defaults from the objective or the peak rate. --speed-up divides times of
 the workload, the interval (1 s remains at least), windows (5 s) and cool-downs; never service
 times, rates or objectives. The run is kept in a directory, which penstock explain and penstock
 replay read, and which the same command, or --resume, goes on with.

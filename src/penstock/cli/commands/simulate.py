@@ -32,9 +32,9 @@ examples:
   penstock simulate --profile monitor.busy_sees=1.0 --json --no-out
 
 Whatever is not told is as published: replicas at the start, budget 80, at most 15 more at
-once, every 15 s, a cool-down of 300 s, and head room of 1.2 for ds2. A guard is switched off
-with --guard NAME=off. The run is kept in a directory, which penstock explain and penstock
-replay read.
+once, every 15 s, a cool-down of 300 s, and head room where a paper states it. A guard is
+switched off with --guard NAME=off. The run is kept in a directory, which penstock explain and
+penstock replay read.
 """
 #: Beyond this many records an engine that follows every one of them takes minutes.
 _MANY = 10_000_000
@@ -64,7 +64,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--query", default=spec.query, metavar="NAME", help="pipeline, or a .toml (%(default)s)")
     add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
-    add("--policy", default=spec.policy, metavar="NAME", help="see penstock policies (ds2)")
+    add("--policy", default=spec.policy, metavar="NAME", help="see penstock policies (%(default)s)")
     add("--engine", default=spec.engine, metavar="NAME", help="profile, or a .toml (flink)")
     add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
     add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")

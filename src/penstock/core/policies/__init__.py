@@ -1,1 +1,1 @@
-"""One published policy per file. A file that defines `POLICY` is found by itself."""
+"""One published policy per file or folder; the registry discovers modules with `POLICY`."""

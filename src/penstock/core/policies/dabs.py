@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, each_operator, within
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import line_at
@@ -48,18 +48,18 @@ def dabs(history: History, _applied: Applied, params: DabsParams) -> Decision:
     {'map': 4}
     """
     now = history[-1]
-    # strictly less than `history` intervals ago, so that exactly that many are seen
+    # strictly less than `history` intervals ago, so that exactly that many count
     recent = within(history, (params.history - 0.5) * params.interval_s)
 
     def answer(op: OperatorSnapshot) -> Target:
-        seen = [
+        samples = [
             (past.at, rate)
             for past in recent
             if op.name in past.operators and (rate := past.arrival_rate(op.name)) is not None
         ]
         if now.arrival_rate(op.name) is None or op.queue is None or not op.replica_capacity:
             return keep(op.parallelism, Reason.METRICS_MISSING)
-        rate = max(0.0, line_at(seen, now.at + params.interval_s))
+        rate = max(0.0, line_at(samples, now.at + params.interval_s))
         return _target(op, rate * params.interval_s, params)
 
     return each_operator("dabs", now, answer)
@@ -87,4 +87,5 @@ POLICY = Policy(
     params=DabsParams,
     measures=("queue", "service_time_s", "input_rate", "output_rate", "busy"),
     lookback_s=lambda params: (params.history - 0.5) * params.interval_s,
+    style=PolicyStyle("#882255", "mixed", "<"),
 )

@@ -2,7 +2,7 @@
 
 Belkhiria, Tedeschi, "A Fully Decentralized Autoscaling Algorithm for Stream Processing
 Applications", Auto-DaSP 2019, section 4. This file holds the decision of one instance;
-the protocol that keeps the graph consistent lives elsewhere. The paper's algorithm 4
+the protocol that keeps the graph consistent is not part of it. The paper's algorithm 4
 starts new nodes "if n > 1"; n >= 1 is meant.
 """
 
@@ -13,7 +13,7 @@ from random import Random
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import MAX_COUNT, ceil, floor
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
@@ -99,9 +99,9 @@ def _target(op: OperatorSnapshot, snapshot: Snapshot, params: DecentralizedParam
         capacity = 1 / op.service_time_s
     if op.input_rate is None or not capacity:
         return keep(n, Reason.METRICS_MISSING)
-    # what an instance takes never exceeds its capacity; what arrives shows how much is asked of it
+    # the input rate of an instance never exceeds its capacity; the arrivals show its true load
     load = max(op.input_rate, arrivals or 0.0) / n
-    # a source of draws of its own for each operator and instant, the same each time it is asked
+    # a separate generator for each operator and time, so that the answer is reproducible
     draw = Random(f"{params.seed}/{snapshot.at!r}/{op.name}").random
     wanted = n + sum(
         decide_alone(load, n, capacity, params, is_keeper=instance == 0, draw=draw)
@@ -123,4 +123,5 @@ POLICY = Policy(
     decide=decentralized,
     params=DecentralizedParams,
     measures=("input_rate", "service_time_s"),
+    style=PolicyStyle("#44AA99", "dashed", "H"),
 )

@@ -11,7 +11,7 @@ from penstock.core.bottlenecks import Bottlenecks, find_bottlenecks
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.numbers import ceil, floor
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
@@ -61,9 +61,9 @@ def _target(
     k = op.parallelism
     if op.name in slow.suspected:
         return keep(k, Reason.METRICS_MISSING)
-    if op.name in slow.found:
+    if op.name in slow.confirmed:
         return _grown_source(op) if op.is_source else _grown(op, snapshot)
-    if slow.found or slow.suspected:
+    if slow.confirmed or slow.suspected:
         return keep(k, Reason.BOTTLENECK_ELSEWHERE)
     measured, bound = (
         (op.queue, params.queue_lag) if op.is_source else (op.input_buffer, params.buffer_lag)
@@ -106,4 +106,5 @@ POLICY = Policy(
     decide=dhalion,
     params=DhalionParams,
     measures=("backpressured", "queue", "queue_growth", "input_rate", "input_buffer"),
+    style=PolicyStyle("#D55E00", "solid", "s"),
 )

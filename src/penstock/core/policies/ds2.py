@@ -12,7 +12,7 @@ from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, within
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
@@ -32,7 +32,7 @@ class Ds2Params(Params):
 
 
 def ds2(history: History, _applied: Applied, params: Ds2Params) -> Decision:
-    """Give each operator just enough replicas for the rate that will be asked of it.
+    """Give each operator just enough replicas for the rate that will reach it.
 
     An operator of unknown capacity keeps its parallelism but passes on the rate, so that
     one silent operator does not starve those below it.
@@ -106,4 +106,5 @@ POLICY = Policy(
     params=Ds2Params,
     measures=("input_rate", "output_rate", "busy"),
     lookback_s=lambda params: float(params.memory_s),
+    style=PolicyStyle("#0072B2", "solid", "o"),
 )

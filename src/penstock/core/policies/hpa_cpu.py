@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision
 from penstock.core.hpa_rule import largest_of_window
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 FORMULA = (
@@ -54,4 +54,5 @@ POLICY = Policy(
     params=HpaCpuParams,
     measures=("cpu",),
     lookback_s=lambda params: float(params.window_s),
+    style=PolicyStyle("#009E73", "solid", "^"),
 )

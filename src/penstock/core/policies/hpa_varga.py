@@ -11,7 +11,7 @@ from penstock.core.bottlenecks import find_bottlenecks
 from penstock.core.decision import Decision
 from penstock.core.hpa_rule import largest_of_window
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 FORMULA = (
@@ -64,11 +64,11 @@ def _lag_changes(snapshot: Snapshot, params: HpaVargaParams) -> dict[str, float]
     The queues are those of the sources that reach it.
     """
     slow = find_bottlenecks(snapshot, backpressure=params.backpressure, lag_rate=params.lag_rate)
-    if not slow.found:
+    if not slow.confirmed:
         return {}
     reached_by, ops = snapshot.topology.sources_of_each(), snapshot.operators
     changes = {}
-    for name in slow.found:
+    for name in slow.confirmed:
         sources = [ops[source] for source in reached_by[name]]
         rate = sum(op.input_rate or 0.0 for op in sources)
         if rate and all(op.queue_growth is not None for op in sources):
@@ -84,4 +84,5 @@ POLICY = Policy(
     params=HpaVargaParams,
     measures=("idle", "backpressured", "queue_growth", "input_rate"),
     lookback_s=lambda params: float(params.window_s),
+    style=PolicyStyle("#CC79A7", "solid", "D"),
 )

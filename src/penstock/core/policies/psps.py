@@ -4,7 +4,6 @@ Wladdimiro et al., "A predictive approach for dynamic replication of operators i
 distributed stream processing systems", SBAC-PAD 2022, section IV, equations 1 to 4.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target, keep
@@ -19,9 +18,9 @@ from penstock.core.params import (
     look_up,
     param,
 )
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
-from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.core.snapshot import OperatorSnapshot, Snapshot, expected_arrival_rates
 
 SIZE = (
     "expected = {arrivals} arrivals + {queue} queued; "
@@ -35,7 +34,12 @@ class PspsParams(Params):
 
     interval_s: float = param(30.0, "length of an interval (td)", unit="s", low=0, above=True)
     service_time_s: PerOperator = param(
-        NOTHING, "et, measured once at the start and kept", unit="s", low=0, above=True
+        NOTHING,
+        "et, measured once at the start and kept",
+        unit="s",
+        low=0,
+        above=True,
+        is_scaled=False,
     )
 
 
@@ -49,34 +53,9 @@ def psps(history: History, _applied: Applied, params: PspsParams) -> Decision:
     """
     snapshot = history[-1]
     check_names(params.service_time_s, snapshot.operators, "service_time_s")
+    # with one source, the paper's lambda_G x theta
     arrivals = expected_arrival_rates(snapshot)
     return each_operator("psps", snapshot, lambda op: _target(op, arrivals[op.name], params))
-
-
-def expected_arrival_rates(snapshot: Snapshot) -> Mapping[str, float | None]:
-    """Records/s that will arrive at each operator if all upstream keeps up with what is offered.
-
-    With one source this is the paper's lambda_G x theta: a source gets what is offered to
-    it; every other operator, from each predecessor, that one's arrivals times the share of
-    processed records that it sends here.
-    """
-    rates: dict[str, float | None] = {}
-    for name in snapshot.topology.order:
-        op = snapshot.operators[name]
-        total = snapshot.offered.get(name, None if op.is_source else 0.0)
-        for feeder in op.upstream:
-            part = _sent_on(rates[feeder], feeder, name, snapshot)
-            total = None if total is None or part is None else total + part
-        rates[name] = total
-    return rates
-
-
-def _sent_on(rate: float | None, feeder: str, name: str, snapshot: Snapshot) -> float | None:
-    if not rate:
-        return rate  # nothing comes in, so nothing is sent on; or unknown
-    processed = snapshot.operators[feeder].input_rate
-    sent = snapshot.sent_rate(feeder, name)
-    return None if not processed or sent is None else rate * sent / processed
 
 
 def _target(op: OperatorSnapshot, arrival_rate: float | None, params: PspsParams) -> Target:
@@ -118,4 +97,5 @@ POLICY = Policy(
     params=PspsParams,
     measures=("queue", "service_time_s", "input_rate", "output_rate"),
     measure_once=keep_service_times,
+    style=PolicyStyle("#332288", "dashed", ">"),
 )

@@ -1,10 +1,10 @@
-"""Static: a fixed parallelism per operator, whatever happens. The baseline of all baselines."""
+"""Static: a fixed parallelism per operator, the baseline of all comparisons."""
 
 from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
@@ -19,7 +19,7 @@ class StaticParams(Params):
 
 
 def static(history: History, _applied: Applied, params: StaticParams) -> Decision:
-    """Answer the same numbers for ever.
+    """Return the same parallelism for every snapshot.
 
     >>> from penstock.core.snapshot import Snapshot
     >>> now = Snapshot(at=0, operators={"map": OperatorSnapshot(name="map", parallelism=1)})
@@ -43,4 +43,5 @@ POLICY = Policy(
     decide=static,
     params=StaticParams,
     reacts=False,
+    style=PolicyStyle("#222222", "solid", "P"),
 )

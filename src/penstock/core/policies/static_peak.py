@@ -1,19 +1,20 @@
 """Static-peak: the smallest fixed parallelism that carries the highest rate.
 
-The over-provisioned configuration (r_over) of the predictive paper, section V-A: what one
-pays without an autoscaler.
+The over-provisioned configuration (r_over) of the predictive paper, section V-A: the cost
+without an autoscaler.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
-from penstock.core.policies.psps import expected_arrival_rates
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, RunFacts, each_operator
 from penstock.core.reasons import Reason
-from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.core.snapshot import OperatorSnapshot, Snapshot, expected_arrival_rates
 
 SIZE = "wanted = {wanted}, enough for {peak} records/s at the sources"
 
@@ -31,7 +32,7 @@ class StaticPeakParams(Params):
 
 
 def static_peak(history: History, _applied: Applied, params: StaticPeakParams) -> Decision:
-    """Answer the number that carries the peak, the same for ever once it is known.
+    """Return the parallelism that carries the peak; once computed, it never changes.
 
     >>> op = OperatorSnapshot(name="map", parallelism=1, service_time_s=0.1)
     >>> now = Snapshot(at=0, offered={"map": 10}, operators={"map": op})
@@ -53,7 +54,7 @@ def static_peak(history: History, _applied: Applied, params: StaticPeakParams) -
 
 
 def size_for_peak(params: StaticPeakParams, snapshot: Snapshot) -> StaticPeakParams:
-    """Return parameters with the parallelisms that can be worked out for the first time."""
+    """Return parameters with every parallelism that can be computed for the first time."""
     peaks = {
         name: peak
         for name in snapshot.topology.sources
@@ -70,13 +71,25 @@ def size_for_peak(params: StaticPeakParams, snapshot: Snapshot) -> StaticPeakPar
     return params.but(parallelism=FrozenDict({**params.parallelism, **fresh})) if fresh else params
 
 
+def params_for(facts: RunFacts) -> Mapping[str, Any]:
+    """Take the peak from the workload, and the replicas from an engine that knows capacities.
+
+    >>> params_for(RunFacts(peak_rates={"map": 75.0}))
+    {'peak_rate': {'map': 75.0}}
+    """
+    known = {"peak_rate": facts.peak_rates, "parallelism": facts.peak_replicas}
+    return {name: values for name, values in known.items() if values}
+
+
 POLICY = Policy(
     name="static-peak",
     summary="the smallest fixed parallelism that carries the peak",
     paper="r_over of A predictive approach for dynamic replication of operators, 2022",
     decide=static_peak,
     params=StaticPeakParams,
+    params_for=params_for,
     measures=("service_time_s", "input_rate", "output_rate", "busy"),
     reacts=False,
     measure_once=size_for_peak,
+    style=PolicyStyle("#6E6E6E", "dashed", "X"),
 )

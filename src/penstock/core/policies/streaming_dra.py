@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, each_operator, within
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.errors import InputError
@@ -82,4 +82,5 @@ POLICY = Policy(
     params=StreamingDraParams,
     measures=("busy",),
     lookback_s=lambda params: float(params.interval_s),
+    style=PolicyStyle("#117733", "dashed", "p"),
 )

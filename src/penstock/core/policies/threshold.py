@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.params import Params, param
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.errors import InputError
@@ -64,4 +64,5 @@ POLICY = Policy(
     decide=threshold,
     params=ThresholdParams,
     measures=("queue",),
+    style=PolicyStyle("#999933", "mixed", "d"),
 )

@@ -16,6 +16,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.placement import useful_replicas
 from penstock.core.snapshot import OperatorSnapshot
+from penstock.core.trend import slope
 from penstock.engines.microbatch.admission import full_rows
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 
@@ -86,7 +87,7 @@ def operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
         requested=seen.requested,
         queue=queue,
         input_buffer=full,
-        queue_growth=slope([q for q in seen.queues if q[0] >= seen.begin]),
+        queue_growth=_queue_growth([q for q in seen.queues if q[0] >= seen.begin]),
         **measures,
     )
 
@@ -199,18 +200,9 @@ def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None
     return float(counts.var(ddof=1) / counts.mean())
 
 
-def slope(samples: Sequence[tuple[float, float]]) -> float | None:
-    """Least squares slope in rows/s, its sign kept; None for fewer than three samples.
-
-    >>> slope([(0, 10), (1, 8), (2, 6)])
-    -2.0
-    """
-    if len(samples) < 3:
-        return None
-    times, values = (np.array(column, dtype=float) for column in zip(*samples, strict=True))
-    times -= times.mean()
-    spread = float(times @ times)
-    return float(times @ values) / spread if spread else None
+def _queue_growth(queues: Sequence[tuple[float, float]]) -> float | None:
+    """Return the slope of the queue in rows/s; None for fewer than three samples."""
+    return slope(queues) if len(queues) >= 3 else None
 
 
 def latency(records: Sequence[BatchRecord]) -> Histogram:

@@ -163,8 +163,8 @@ def _cell(
 def _file_name(text: str) -> str:
     """Keep what file names may hold everywhere.
 
-    >>> _file_name("q1-constant(rate=5) then dns-ds2")
-    'q1-constant_rate=5_then_dns-ds2'
+    >>> _file_name("q1-constant(rate=5) then dns-mine")
+    'q1-constant_rate=5_then_dns-mine'
     """
     return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_LONGEST_NAME]
 
@@ -177,5 +177,5 @@ def _refuse_twins(cells: Iterable[Cell]) -> None:
             continue
         if twin.specs == cell.specs:
             raise InputError("grid", f"holds {cell.name!r} twice")
-        hint = 'give one of them a label, as in { policy = "ds2", label = "mine" }'
+        hint = 'give one of them a label, as in { policy = "./mine.py", label = "mine" }'
         raise InputError("grid", f"has two different cells called {cell.name!r}", hint)

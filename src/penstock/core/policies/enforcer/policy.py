@@ -12,7 +12,7 @@ from penstock.core.decision import Decision, Move, Placement
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
 from penstock.core.policies.enforcer.rebalancing import Hosts, release, relieve
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import HostSnapshot, Snapshot
 from penstock.errors import InputError
@@ -161,4 +161,5 @@ POLICY = Policy(
     measures=("cpu", "memory"),
     reads="hosts",
     lookback_s=lambda params: float(max(params.hold_s, params.grace_s)),
+    style=PolicyStyle("#661100", "mixed", "*"),
 )

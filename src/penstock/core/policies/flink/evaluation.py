@@ -13,10 +13,10 @@ OBSERVED_LAG_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class OperatorEvaluation:
     """One operator at every instant of the history. Rates are records/s of the whole operator."""
 
-    #: What it will be asked to take, and what working off the lag adds to that.
+    #: Expected input rate, and the rate that working off the lag adds to it.
     target: Array
     catch_up: Array
     #: What it could take if it were never idle (true processing rate); infinite while idle.
@@ -27,11 +27,11 @@ class Evaluated:
 
 def evaluate(
     history: History, windows: MetricWindows, *, catch_up_s: float, observed_switch: float
-) -> dict[str, Evaluated]:
+) -> dict[str, OperatorEvaluation]:
     """Evaluate every operator, from the sources down."""
     graph, ops = history[-1].topology, history[-1].operators
     measures = Measures(history, windows)
-    seen: dict[str, Evaluated] = {}
+    evaluations: dict[str, OperatorEvaluation] = {}
     for name in graph.order:
         lag_s = target = catch_up = np.zeros(len(history))
         inputs = measures.mean(name, "input_rate")
@@ -45,10 +45,10 @@ def evaluate(
             capacity = _as_observed(name, measures, windows, capacity, observed_switch)
         for up in ops[name].upstream:
             share = _ratio(_edge(up, name, graph, measures), measures.mean(up, "input_rate"))
-            target = target + seen[up].target * share
-            catch_up = catch_up + seen[up].catch_up * share
-        seen[name] = Evaluated(target, catch_up, capacity, lag_s)
-    return seen
+            target = target + evaluations[up].target * share
+            catch_up = catch_up + evaluations[up].catch_up * share
+        evaluations[name] = OperatorEvaluation(target, catch_up, capacity, lag_s)
+    return evaluations
 
 
 def _edge(up: str, name: str, graph: Topology, measures: Measures) -> Array:
@@ -72,10 +72,10 @@ def _as_observed(
 ) -> Array:
     """What a source took while there was more than enough to read, if that is less."""
     rate = measures[name, "input_rate"]
-    held, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
+    blocked, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (held < 1)
-        observed = windows.mean(np.where(saturated, rate / (1 - held), np.nan))
+        saturated = (lag >= OBSERVED_LAG_S * rate) & (rate > 0) & (blocked < 1)
+        observed = windows.mean(np.where(saturated, rate / (1 - blocked), np.nan))
     trusted = (windows.sum(saturated) >= 2) & (
         ~np.isfinite(by_busy) | (by_busy > (1 + observed_switch) * observed)
     )

@@ -27,21 +27,21 @@ def was_ineffective(
 def speed_up(name: str, applied: Applied, lowest: float) -> float:
     """Share of linear speed-up that an operator has shown over three changes or more, else 1."""
     past = [decision.targets[name] for decision in applied if name in decision.targets]
-    seen = [(t.current, float(t.numbers["capacity"])) for t in past if t.numbers.get("capacity")]
-    return scalability(seen, lowest) if len(seen) >= 3 else 1.0
+    samples = [(t.current, float(t.numbers["capacity"])) for t in past if t.numbers.get("capacity")]
+    return scalability(samples, lowest) if len(samples) >= 3 else 1.0
 
 
-def scalability(seen: Sequence[tuple[int, float]], lowest: float) -> float:
-    """Return how much of linear speed-up was reached, from (parallelism, capacity) seen so far.
+def scalability(samples: Sequence[tuple[int, float]], lowest: float) -> float:
+    """Return how much of linear speed-up was reached, from pairs of (parallelism, capacity).
 
     Least squares of capacity = alpha x beta x parallelism, where beta is the capacity of
-    one replica at the smallest parallelism seen; between `lowest` and 1, rounded up to
+    one replica at the smallest parallelism; between `lowest` and 1, rounded up to
     two decimals.
 
     >>> scalability([(4, 4000), (8, 7000), (16, 12000)], 0.5)
     0.79
     """
-    smallest = min(p for p, _ in seen)
-    beta = next(capacity for p, capacity in reversed(seen) if p == smallest) / smallest
-    alpha = sum(p * r for p, r in seen) / (beta * sum(p * p for p, _ in seen))
+    smallest = min(p for p, _ in samples)
+    beta = next(capacity for p, capacity in reversed(samples) if p == smallest) / smallest
+    alpha = sum(p * r for p, r in samples) / (beta * sum(p * p for p, _ in samples))
     return ceil(min(1.0, max(lowest, alpha)) * 100) / 100

@@ -14,10 +14,10 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
 from penstock.core.policies.flink.alignment import align
-from penstock.core.policies.flink.evaluation import Evaluated, evaluate
+from penstock.core.policies.flink.evaluation import OperatorEvaluation, evaluate
 from penstock.core.policies.flink.experience import speed_up, was_ineffective
 from penstock.core.policies.flink.metric_window import Array, MetricWindows
-from penstock.core.policy import Applied, History, Policy
+from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.errors import InputError
@@ -74,19 +74,21 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
     now = history[-1]
     began = applied[-1].at if applied else history[0].at
     windows = MetricWindows.of(history, params.window_s, began + params.stabilization_s)
-    seen = evaluate(
+    evaluations = evaluate(
         history, windows, catch_up_s=params.catch_up_s, observed_switch=params.observed_switch
     )
-    backlog = any(e.lag_s[-1] > params.backlog_s for e in seen.values())
+    backlog = any(e.lag_s[-1] > params.backlog_s for e in evaluations.values())
     answers = {}
     for name, op in now.operators.items():
-        known = not np.isnan(seen[name].capacity[-1] + seen[name].target[-1])
+        known = not np.isnan(evaluations[name].capacity[-1] + evaluations[name].target[-1])
         if op.input_rate is None or op.busy is None or not known:
             answers[name] = keep(op.parallelism, Reason.METRICS_MISSING), False
         elif windows.full_from >= len(history):
             answers[name] = keep(op.parallelism, Reason.WINDOW_NOT_FULL), False
         else:
-            answers[name] = _answer(op, seen[name], windows, applied, params, backlog=backlog)
+            answers[name] = _answer(
+                op, evaluations[name], windows, applied, params, backlog=backlog
+            )
     acts = any(outside for target, outside in answers.values() if target.wanted != target.current)
     targets = {name: target if acts else _held(target) for name, (target, _) in answers.items()}
     return Decision(now.at, "flink", FrozenDict(targets))
@@ -109,18 +111,22 @@ def _parallelism(snapshot: Snapshot) -> dict[str, int]:
     return {name: op.parallelism for name, op in snapshot.operators.items()}
 
 
-def _needed(seen: Evaluated, utilisation: float, params: FlinkParams, *, restart: bool) -> Array:
+def _needed(
+    evaluation: OperatorEvaluation, utilisation: float, params: FlinkParams, *, restart: bool
+) -> Array:
     """round(catch-up + [target x restart / catch-up time] + target / utilisation), as they do."""
     if utilisation <= 0:
-        return np.full(len(seen.target), np.inf)
+        return np.full(len(evaluation.target), np.inf)
     extra = params.restart_s / params.catch_up_s if restart and params.catch_up_s else 0.0
-    demand = seen.catch_up + seen.target * extra + seen.target / min(1.0, utilisation)
+    demand = (
+        evaluation.catch_up + evaluation.target * extra + evaluation.target / min(1.0, utilisation)
+    )
     return np.floor(demand + 0.5)
 
 
 def _answer(
     op: OperatorSnapshot,
-    seen: Evaluated,
+    evaluation: OperatorEvaluation,
     windows: MetricWindows,
     applied: Applied,
     params: FlinkParams,
@@ -128,37 +134,37 @@ def _answer(
     backlog: bool,
 ) -> tuple[Target, bool]:
     """The operator's target, and whether it is outside its utilisation band."""
-    k, needed = op.parallelism, _needed(seen, params.target, params, restart=True)
+    k, needed = op.parallelism, _needed(evaluation, params.target, params, restart=True)
     high = 1.0 if backlog else params.target + params.boundary
     low = 0.0 if backlog else params.target - params.boundary
-    up = _needed(seen, high, params, restart=False)
-    down = _needed(seen, low, params, restart=True)
+    up = _needed(evaluation, high, params, restart=False)
+    down = _needed(evaluation, low, params, restart=True)
     alpha = speed_up(op.name, applied, params.scalability_min) if params.scalability else 1.0
     with np.errstate(invalid="ignore"):
-        scale = needed / seen.capacity / alpha
+        scale = needed / evaluation.capacity / alpha
     scale = np.where(np.isnan(scale), 1.0, scale)
     scale = np.clip(scale, 1 - params.scale_down_max, 1 + params.scale_up_max)
     recommended = _recommended(op, scale[windows.full_from :], params)
-    outside = ((seen.capacity < up) | (seen.capacity > down))[windows.full_from :]
+    outside = ((evaluation.capacity < up) | (evaluation.capacity > down))[windows.full_from :]
     wanted = recommended[-1]
     numbers = {
         "aim": params.target,
         "needed": needed[-1],
-        "target": seen.target[-1],
-        "capacity": seen.capacity[-1],
+        "target": evaluation.target[-1],
+        "capacity": evaluation.capacity[-1],
         "k": k,
         "scale": scale[-1],
         "wanted": wanted,
         "up": up[-1],
         "down": down[-1],
-        "expected": seen.capacity[-1] / k * wanted,
+        "expected": evaluation.capacity[-1] / k * wanted,
     }
     numbers = {name: float(value) for name, value in numbers.items()}
     if wanted == k:
         return Target(k, k, Reason.FITS, SIZE, numbers), False
     if wanted > k:
         if params.effectiveness and was_ineffective(
-            op, seen.capacity[-1], applied, least=params.effectiveness_min
+            op, evaluation.capacity[-1], applied, least=params.effectiveness_min
         ):
             return keep(k, Reason.INEFFECTIVE, SIZE, **numbers), False
         return Target(k, wanted, Reason.RATE_ABOVE_CAPACITY, SIZE, numbers), bool(outside[-1])
@@ -215,4 +221,5 @@ POLICY = Policy(
     params=FlinkParams,
     measures=("input_rate", "output_rate", "busy", "queue", "queue_growth", "backpressured"),
     lookback_s=lambda p: float(p.window_s + p.stabilization_s + p.scale_down_interval_s),
+    style=PolicyStyle("#56B4E9", "solid", "v"),
 )

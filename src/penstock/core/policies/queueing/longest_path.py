@@ -1,4 +1,4 @@
-"""Which operators stand out on a path that is too long or short, without listing the paths.
+"""Finds the heaviest operators of long paths and the lightest of short ones, without listing paths.
 
 Paths grow exponentially with the graph, so they are not listed. An operator is the
 heaviest of some long path exactly if the longest path through it, over operators that
@@ -68,14 +68,14 @@ class _Search:
         self.after = _Side(self, graph.order[::-1], graph.downstream)
 
     def finds(self, name: str, reaches: Callable[[float], bool]) -> bool:
-        """Whether the best such sum reaches what is asked for."""
+        """Return whether the best such sum meets the condition."""
         top = self.rank[name]
         if self.before.gate[name] > top or self.after.gate[name] > top:
-            return False  # somebody outranks it on every path: most operators end here
+            return False  # another operator outranks it on every path: the usual case
         if not reaches(self._joined(name, self.before.free, self.after.free)):
-            return False  # not even a path over anybody would do
+            return False  # no path through it meets the condition, whatever the ranks
         if reaches(self._joined(name, self.before.gated, self.after.gated)):
-            return True  # one path that is allowed does
+            return True  # a permitted path meets it
         before, after = self.before.search(name), self.after.search(name)
         return reaches(self._joined(name, {name: before}, {name: after}))
 
@@ -93,7 +93,7 @@ class _Side:
         #: The lowest rank that the highest on the way can have, and the sum of such a way.
         self.gate: dict[str, int] = {}
         self.gated: dict[str, float] = {}
-        #: The best sum over anybody.
+        #: The best sum over all operators, whatever their rank.
         self.free: dict[str, float] = {}
         for name in order:
             others, own = inward[name], self.weight[name]
@@ -104,7 +104,7 @@ class _Side:
             self.free[name] = own + self._best([self.free[other] for other in others])
 
     def search(self, name: str) -> float:
-        """The best sum from the end of this side to `name`, over nobody who outranks it."""
+        """Return the best sum from this side's end to `name`, over no operator of higher rank."""
         top = self.rank[name]
         sums: dict[str, float] = {}
         stack = [name]

@@ -5,6 +5,7 @@ Processing", ICPE 2021 Companion, section 4.2: every operator is a GI/G/k statio
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,16 @@ from penstock.core.policies.queueing.longest_path import (
     lightest_of_a_short_path,
 )
 from penstock.core.policies.queueing.waiting_time import response_time_s
-from penstock.core.policy import Applied, History, Policy, each_operator
+from penstock.core.policy import Applied, History, Policy, PolicyStyle, RunFacts, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
 STATION = "T({k} replicas) = {response} s at {arrivals} records/s, {service} s a record"
 FUNCTION = STATION + "; smallest k with T <= {r_max} s is {wanted}"
 PATH = STATION + "; a path through here {verdict}"
+#: Share of the objective that the mean response may take: the objective is about single
+#: records, and most of them should meet it.
+MEAN_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,9 @@ class QueueingParams(Params):
     """Parameters of the queueing policy."""
 
     scope: str = param("path", "what the objective is about", choices=("path", "function"))
-    r_max: float = param(1.0, "longest mean response time", unit="s", low=0, above=True)
+    r_max: float = param(
+        1.0, "longest mean response time", unit="s", low=0, above=True, is_scaled=False
+    )
     alpha: float = param(0.5, "path: scale in below this share of r_max", low=0, above=True, high=1)
     default_scv: float = param(1.0, "scv where none was measured; 1 is exponential", low=0)
 
@@ -93,7 +99,7 @@ def _along_paths(snapshot: Snapshot, params: QueueingParams) -> Decision:
     """Path scope: one step where a path is too slow, or has more than it needs."""
     ops, graph = snapshot.operators, snapshot.topology
     times = {name: _response(op, snapshot, op.parallelism, params) for name, op in ops.items()}
-    # an unknown time is not held against a path, nor does it count as room to spare
+    # an unknown time makes a path neither too slow nor fast enough to shrink
     at_least = {name: t or 0.0 for name, t in times.items()}
     at_most = {name: math.inf if t is None else t for name, t in times.items()}
     out = heaviest_of_a_long_path(graph, at_least, above=params.r_max)
@@ -132,11 +138,22 @@ def _numbers(
     }
 
 
+def params_for(facts: RunFacts) -> Mapping[str, Any]:
+    """Derive the longest mean response from the objective of the run.
+
+    >>> params_for(RunFacts(objective_s=4.0))
+    {'r_max': 2.0}
+    """
+    return {"r_max": MEAN_SHARE * facts.objective_s} if facts.objective_s else {}
+
+
 POLICY = Policy(
     name="queueing",
     summary="fewest replicas whose expected response time meets an objective (GI/G/k)",
     paper="Elastic Pulsar Functions, 2021, 4.2",
     decide=queueing,
     params=QueueingParams,
+    params_for=params_for,
     measures=("output_rate", "service_time_s", "service_scv", "arrival_scv"),
+    style=PolicyStyle("#E69F00", "solid", "h"),
 )

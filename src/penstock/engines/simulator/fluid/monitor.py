@@ -115,7 +115,7 @@ class Monitored:
             return None
         if self._monitor.lag_slope == "gauge-rate":
             return gauge_rate(points)
-        return slope(points)
+        return slope(points) or 0.0
 
 
 def gauge_rate(points: Sequence[tuple[float, float]]) -> float:
