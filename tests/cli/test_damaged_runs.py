@@ -9,7 +9,7 @@ from penstock.cli.main import main
 from penstock.pipelines.description import describe
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 FILES = ("result.json", "run.toml", "pipeline.json", "orders/double.json", "native/double.json")
 DAMAGE = (b"", b"[]", b"{", b"null", b"\xff\xfe", b'{"ended": 3}')

@@ -10,7 +10,7 @@ from penstock.cli.spark_runs import default_directory, prepare_policies
 from penstock.errors import InputError
 from penstock.reports.run_statement import start_statement
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 OPEN = """
 from penstock import Pipeline

@@ -9,33 +9,33 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.test_changes import NAMES, shop
 
-from penstock.runs.journal_parts import Limits
 from penstock.control.loop import Tick
-from penstock.runs.run_directory import open_run
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.event_time import ColumnTime
+from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.engines.port import Status
+from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery import migration
 from penstock.engines.spark.recovery.checkpoints import planned_batch
-from penstock.engines.microbatch.event_time import ColumnTime
 from penstock.engines.spark.run_layout import RunLayout, write_json
-from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.errors import InputError
-from penstock.runs import spark_run as running
-from penstock.runs.pipeline_changes import check_description, compare_with_run, earlier_names
-from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
-from penstock.runs.observer import RunProgress, StopRequest
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs import spark_run as running
+from penstock.runs.journal_parts import Limits
+from penstock.runs.observer import RunProgress, StopRequest
+from penstock.runs.pipeline_changes import check_description, compare_with_run, earlier_names
+from penstock.runs.run_directory import open_run
+from penstock.runs.spark_preparation import prepare_spark_run
+from penstock.runs.spec import SparkSpec
 from penstock.state.state_files import StateFile
 from penstock.state.version import Version
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.readers import positions, save_position
-from penstock.topics.schema import EVENT, parse_schema
 from penstock.topics.embedded.segment import Segment
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import EVENT, parse_schema
 
 NEW = {"raw": "lines", "parsed": "orders", "parse": "read", "total": "sum"}
 METADATA = json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": "2"}})

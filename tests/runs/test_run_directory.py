@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import __version__
-from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
 from penstock.errors import InputError
-from penstock.runs.simulation import RunSpec
+from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
+from penstock.runs.spec import SimulationSpec
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -37,7 +37,7 @@ def test_whatever_was_asked_comes_back(spec: dict[str, Any]) -> None:
 
 
 def test_a_spec_comes_back_as_itself(tmp_path: Path) -> None:
-    spec = RunSpec(
+    spec = SimulationSpec(
         query="q11",
         workload="cosine * 0.5 + constant(rate=1e3)",
         policy="static",
@@ -53,13 +53,13 @@ def test_a_spec_comes_back_as_itself(tmp_path: Path) -> None:
         interval_s=30.0,
     )
     run = read_run(keep(tmp_path / "run", spec.to_json()))
-    assert RunSpec.from_json(run.spec) == spec
-    assert RunSpec.from_json(RunSpec().to_json()) == RunSpec()
+    assert SimulationSpec.from_json(run.spec) == spec
+    assert SimulationSpec.from_json(SimulationSpec().to_json()) == SimulationSpec()
 
 
 def test_an_unknown_field_of_a_spec_is_named() -> None:
     with pytest.raises(InputError, match="polcy: unknown field of a run\nhint: did you mean 'pol"):
-        RunSpec.from_json({"polcy": "ds2"})
+        SimulationSpec.from_json({"polcy": "ds2"})
 
 
 def test_a_run_knows_its_versions_and_its_header(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_run_recorded_by_version_1_is_read(tmp_path: Path) -> None:
         shutil.copy(RECORDED / kept, tmp_path / name)
     run = read_run(tmp_path)
     assert run.versions == {"penstock": "0.1.0", "python": "3.11.7"}
-    assert RunSpec.from_json(run.spec) == RunSpec(
+    assert SimulationSpec.from_json(run.spec) == SimulationSpec(
         workload="cosine * 1.2",
         policy="dhalion",
         minutes=11,

@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.runs.journal import JournalWriter, read_journal
 from penstock.control.loop import Tick
-from penstock.runs.scores import Scores, percentile, rescales_possible, score
 from penstock.core.decision import Decision, Target
 from penstock.core.histogram import Histogram
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
 from penstock.engines.port import Status
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.journal import JournalWriter, read_journal
+from penstock.runs.scores import Scores, percentile, rescales_possible, score
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 
 def tick(at: float, k: int, replica_s: float, **status: object) -> Tick:
@@ -127,7 +128,7 @@ def test_a_run_without_ticks_has_no_figures() -> None:
 
 @pytest.mark.parametrize("policy", ["ds2", "hpa-varga"])
 def test_the_journal_gives_the_same_figures_as_the_run(policy: str, tmp_path: Path) -> None:
-    prepared = prepare_simulation(RunSpec(policy=policy, minutes=40))
+    prepared = prepare_simulation(SimulationSpec(policy=policy, minutes=40))
     with JournalWriter(tmp_path / "journal.jsonl", prepared.header()) as journal:
         result = prepared.run(journal.write)
     ticks = read_journal(tmp_path / "journal.jsonl").ticks
@@ -147,7 +148,7 @@ def test_rescales_possible_is_what_a_loop_that_always_acts_does(
         if at - last >= (cooldown_s or 0):
             acted, last = acted + 1, at
     assert acted == possible
-    assert rescales_possible(8400, 15, {"cooldown_s": cooldown_s}) == possible
+    assert rescales_possible(8400, 15, cooldown_s) == possible
 
 
 def test_replicas_are_counted_even_if_every_tick_meets_a_restart() -> None:

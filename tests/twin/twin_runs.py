@@ -8,7 +8,7 @@ from penstock.pipelines.description import describe
 from penstock.runs.journal import Journal
 from penstock.runs.run_directory import RunDirectory, begin_run, finish_run
 from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import declared
 from penstock.twin.twin import Real, twin_ticks
 

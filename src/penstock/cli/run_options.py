@@ -11,7 +11,7 @@ from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
 
 if TYPE_CHECKING:
-    from penstock.runs.spark_spec import SparkSpec
+    from penstock.runs.spec import SparkSpec
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def run_pipeline(args: argparse.Namespace) -> int:
         run_one,
     )
     from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
-    from penstock.runs.spark_spec import read_spec  # noqa: PLC0415
+    from penstock.runs.spec import read_spec  # noqa: PLC0415
 
     if args.resume is not None:
         _refuse_others(args)
@@ -110,7 +110,7 @@ def run_pipeline(args: argparse.Namespace) -> int:
 
 def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
     """What the options ask for."""
-    from penstock.runs.spark_spec import SparkSpec  # noqa: PLC0415
+    from penstock.runs.spec import SparkSpec  # noqa: PLC0415
 
     return SparkSpec(
         pipeline=args.pipeline,

@@ -21,7 +21,7 @@ from penstock.runs.journal import read_journal
 from penstock.runs.observer import StopRequest
 from penstock.runs.run_directory import JOURNAL, RESULT, default_place
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 #: The picture of a run, in its directory.
 PICTURE = "run.svg"

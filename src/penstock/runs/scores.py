@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.control.loop import Tick
-from penstock.runs.sample import Sample
-from penstock.runs.tick_json import tick_from_json, tick_to_json
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
+from penstock.runs.sample import Sample
+from penstock.runs.tick_json import tick_from_json, tick_to_json
 
 
 class Scores:
@@ -207,12 +207,12 @@ def _round(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def rescales_possible(duration_s: float, interval_s: float, guards: Mapping[str, Any]) -> int:
+def rescales_possible(duration_s: float, interval_s: float, cooldown_s: float | None) -> int:
     """How often a loop with that cool-down could have acted at most.
 
-    >>> rescales_possible(8400, 15, {"cooldown_s": 300})
+    >>> rescales_possible(8400, 15, 300)
     28
     """
-    pause_s = max(interval_s, float(guards.get("cooldown_s") or 0.0))
+    pause_s = max(interval_s, float(cooldown_s or 0.0))
     ticks = -(-pause_s // interval_s)
     return int((duration_s / interval_s - 1) // ticks) + 1

@@ -14,43 +14,49 @@ from pyspark.sql import SparkSession
 
 from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
-from penstock.runs.journal import JournalWriter, read_newest, read_recent
-from penstock.runs.journal_parts import Limits
 from penstock.control.loop import LoopSchedule, Tick, run_loop
-from penstock.runs.replay import recall
-from penstock.runs.run_directory import SPEC_FILE, JOURNAL, finish_run, open_run
-from penstock.runs.scores import rescales_possible
-from penstock.runs.tick_json import add_spent, rename_operators
 from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
-from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
-from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.java import check_java
 from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.run_layout import RunLayout
-from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
 from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
+from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
 from penstock.engines.spark.cluster.worker_pool import start_workers
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
+from penstock.files.lock import Lock
 from penstock.runs.background_call import BackgroundCall
-from penstock.runs.record_counts import count_records, readers_of
-from penstock.runs.pipeline_changes import check_description, earlier_names
-from penstock.runs.producers import ProducerThreads
-from penstock.runs.run_lock import (
-    remove_empty_run,
-    run_lock,
-    hush_logging,
-    silence_accumulator_server,
-    keep_signal_handlers,
-    spark_errors,
+from penstock.runs.journal import JournalWriter, read_newest, read_recent
+from penstock.runs.journal_parts import Limits
+from penstock.runs.observer import (
+    ObservedEngine,
+    RunObserver,
+    RunProgress,
+    StopCondition,
+    StopRequest,
 )
 from penstock.runs.operator_totals import read_accounts
-from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.output_size import bound_output
+from penstock.runs.pipeline_changes import check_description, earlier_names
+from penstock.runs.producers import ProducerThreads
+from penstock.runs.record_counts import count_records, readers_of
+from penstock.runs.replay import recall
+from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
+from penstock.runs.run_lock import (
+    hush_logging,
+    keep_signal_handlers,
+    remove_empty_run,
+    run_lock,
+    silence_accumulator_server,
+    spark_errors,
+)
+from penstock.runs.scores import rescales_possible
 from penstock.runs.spark_preparation import PreparedSparkRun
-from penstock.runs.observer import StopCondition, RunProgress, StopRequest, RunObserver, ObservedEngine
-from penstock.files.lock import Lock
+from penstock.runs.spark_scores import SparkScores, offered_rate, records
+from penstock.runs.tick_json import add_spent, rename_operators
 
 #: Replicas that are kept ready at most.
 MAX_WARM = 32
@@ -278,16 +284,17 @@ class _Run:
         shares = sum(feed.share for feed in pipeline.feeds.values())
         peak_rate = load.peak_rate * shares if load is not None else None
         figures = self._outcome.result(peak_rate)
-        told = prepared.guards
-        pauses = [s for s in (told.cooldown_s, told.cooldown_up_s, told.cooldown_down_s) if s]
-        guards = {"cooldown_s": min(pauses, default=None)}
+        guards = prepared.guards
+        pauses = [s for s in (guards.cooldown_s, guards.cooldown_up_s, guards.cooldown_down_s) if s]
         length_s = max(prepared.interval_s, figures.get("seconds", 0.0))
         return {
             "spec": prepared.spec.to_json(),
             "numbers": dict(prepared.numbers),
             "ended": self._how(engine, ending),
             **figures,
-            "rescales_possible": rescales_possible(length_s, prepared.interval_s, guards),
+            "rescales_possible": rescales_possible(
+                length_s, prepared.interval_s, min(pauses, default=None)
+            ),
             "records": records(
                 count_records(pipeline, self._layout.run / "topics"),
                 figures.get("dropped_records", 0),

@@ -23,7 +23,7 @@ from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import OperatorBatches, declared
 
 

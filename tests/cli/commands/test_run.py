@@ -29,7 +29,7 @@ from penstock.runs.spark_preparation import (
     WINDOW_S,
     prepare_spark_run,
 )
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

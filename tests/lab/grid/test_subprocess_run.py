@@ -13,7 +13,7 @@ import pytest
 from penstock.errors import LockedError, PenstockError
 from penstock.files.lock import Lock
 from penstock.lab.grid.subprocess_run import OUTPUT, REPORT, run_in_subprocess
-from penstock.runs.spark_spec import SparkSpec, read_spec
+from penstock.runs.spec import SparkSpec, read_spec
 
 SPEC = SparkSpec(pipeline="images", workload="pulsar", minutes=3, numbers={"service_s": 0.2})
 

@@ -26,7 +26,7 @@ from penstock.lab.papers.experiments import (
 )
 from penstock.reports.progress import ProgressBar
 from penstock.reports.reproduction import Chapter, Redrawn, to_html, to_markdown, to_text
-from penstock.runs.simulation import RunSpec
+from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
 examples:
@@ -112,7 +112,7 @@ def _folder(published: PaperExperiments) -> str:
 
 
 def _redraw(
-    figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[RunSpec]]
+    figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[SimulationSpec]]
 ) -> Redrawn:
     print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
     return Redrawn(

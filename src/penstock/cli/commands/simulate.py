@@ -19,7 +19,8 @@ from penstock.reports.result_text import report
 from penstock.reports.text_charts import minutes
 from penstock.reports.timeline import Timeline
 from penstock.runs.run_directory import begin_run, default_place, finish_run
-from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
+from penstock.runs.simulated_run import PreparedSimulation, prepare_simulation
+from penstock.runs.spec import SimulationSpec
 from penstock.workloads.pattern import SEED
 
 EXAMPLES = """\
@@ -60,7 +61,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
-    spec = RunSpec()
+    spec = SimulationSpec()
     add = parser.add_argument
     add("--query", default=spec.query, metavar="NAME", help="pipeline, or a .toml (%(default)s)")
     add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
@@ -119,9 +120,9 @@ def _tell(watchers: Iterable[Callable[[Tick], None]], tick: Tick) -> None:
         watch(tick)
 
 
-def spec_of(args: argparse.Namespace) -> RunSpec:
+def spec_of(args: argparse.Namespace) -> SimulationSpec:
     """What the options ask for."""
-    return RunSpec(
+    return SimulationSpec(
         query=args.query,
         workload=args.workload,
         policy=args.policy,
@@ -148,7 +149,7 @@ def title(prepared: PreparedSimulation) -> str:
     return f"{head}, {length}, seed {spec.seed}"
 
 
-def _directory(args: argparse.Namespace, spec: RunSpec) -> Path | None:
+def _directory(args: argparse.Namespace, spec: SimulationSpec) -> Path | None:
     if args.no_out:
         return None
     if args.out is not None:

@@ -16,7 +16,7 @@ from penstock.errors import InputError
 from penstock.lab.grid.backend import Result, fingerprint
 from penstock.lab.grid.subprocess_run import run_in_subprocess
 from penstock.pipelines.description import describe
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "seed"))
 

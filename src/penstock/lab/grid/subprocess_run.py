@@ -16,7 +16,7 @@ from penstock.engines.spark.run_layout import has_data
 from penstock.errors import PenstockError
 from penstock.files.lock import Lock
 from penstock.runs.run_directory import JOURNAL, LOCK, RESULT, begin_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 #: What the run says while it lasts, and what is shown of it at its end.
 OUTPUT, REPORT = "output.log", "report.txt"

@@ -43,7 +43,7 @@ from penstock.engines.simulator.profile import Profile, Queues
 from penstock.errors import InputError
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.lab.hindsight.program import Program, ReplicaPath, solve
-from penstock.runs.simulation import PreparedSimulation
+from penstock.runs.simulated_run import PreparedSimulation
 from penstock.workloads.workload import Workload
 
 #: Goes into the key of kept answers: another number for another program.

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
-from penstock.runs.journal_header import decider_of
-from penstock.runs.run_directory import open_run
 from penstock.core.executors import Rules
 from penstock.errors import InputError
-from penstock.runs.spark_preparation import MIN_INTERVAL_S, MIN_RETURN_S, RETURN_S, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec, read_spec
+from penstock.runs.journal_header import decider_of
+from penstock.runs.run_directory import open_run
+from penstock.runs.spark_preparation import (
+    MIN_INTERVAL_S,
+    MIN_RETURN_S,
+    RETURN_S,
+    prepare_spark_run,
+)
+from penstock.runs.spec import SparkSpec, read_spec
 
 PIPELINE = """
 from penstock import Pipeline
