@@ -142,7 +142,7 @@ def test_a_journal_recorded_by_version_1_is_read() -> None:
     kinds = {event.kind for tick in journal.ticks for event in tick.status.events}
     assert kinds == {"running", "resumed", "dropped"}
     result = json.loads((RECORDED / "result-v1.json").read_text())
-    again = score(journal.ticks, journal.run["objective_s"])
+    again = score(journal.ticks, journal.run["objective_s"]).to_json()
     assert again == {name: result[name] for name in again}
 
 

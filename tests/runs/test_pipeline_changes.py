@@ -375,9 +375,9 @@ def test_a_run_remembers_its_replicas_under_their_new_names(
     assert last is not None and last.at == 4 * 45.0
     # each start of the fake engine reports times of the whole run anew: 45, 90, 135, 180 seconds
     assert last.status.replica_s["read"] == 6 * (45 + 90 + 135 + 180)
-    figures = again._outcome.result()
-    assert figures["seconds"] == 180.0
-    assert set(figures["operators"]) == {"read", "keep"}
+    scores = again._outcome.scores()
+    assert again._outcome.measures().seconds == 180.0
+    assert scores is not None and set(scores.operators) == {"read", "keep"}
 
 
 def test_what_a_removed_operator_cost_still_counts(tmp_path: Path) -> None:
@@ -388,6 +388,7 @@ def test_what_a_removed_operator_cost_still_counts(tmp_path: Path) -> None:
     assert run._outcome.last is not None
     spent = run._outcome.last.status.replica_s
     assert spent == {"parse": 6 * (45 + 90), "keep": 3 * 45, "store": 3 * 90}
-    assert run._outcome.result()["operators"]["keep"]["replicas"]["max"] == 3
+    scores = run._outcome.scores()
+    assert scores is not None and scores.operators["keep"].replicas.max == 3
     # policies see no snapshot of the pipeline as it was
     assert all(set(snapshot.operators) != {"parse", "keep"} for snapshot in run._decider._history)

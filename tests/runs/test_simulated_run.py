@@ -23,7 +23,9 @@ def test_another_seed_is_another_run() -> None:
 
 
 def test_the_header_says_what_every_default_came_to() -> None:
-    header = prepare_simulation(SimulationSpec(guards={"cooldown_s": "60", "max_increase": "off"})).header()
+    header = prepare_simulation(
+        SimulationSpec(guards={"cooldown_s": "60", "max_increase": "off"})
+    ).header()
     assert header["guards"] == {
         "overprovision": 1.2, "bounds": True, "budget": 80, "cooldown_s": 60.0,
     }  # fmt: skip
@@ -31,7 +33,7 @@ def test_the_header_says_what_every_default_came_to() -> None:
 
 
 def test_a_guard_that_is_off_allows_a_change_at_every_tick() -> None:
-    assert simulate(SimulationSpec(minutes=5, guards={"cooldown_s": "off"}))["rescales_possible"] == 20
+    assert simulate(SimulationSpec(minutes=5, guards={"cooldown_s": "off"})).rescales_possible == 20
 
 
 @pytest.mark.parametrize("interval_s", [0.0, -15.0, 0.5, 7.5, float("nan"), float("inf")])

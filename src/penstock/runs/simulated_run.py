@@ -21,6 +21,7 @@ from penstock.runs.preparation import (
     find_operator_policy,
     parse_params,
 )
+from penstock.runs.result import RunResult
 from penstock.runs.scores import Scores, rescales_possible
 from penstock.runs.spec import SimulationSpec
 from penstock.workloads.registry import make_workload
@@ -61,15 +62,16 @@ class PreparedSimulation(PreparedRun):
             self.spec.to_json(), self.decider(), self.schedule, objective_s=self.objective_s
         )
 
-    def run(self, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
-        """Run it to its end and return its figures; `on_tick` gets every tick on the way."""
+    def run(self, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
+        """Run it to its end; `on_tick` gets every tick on the way."""
         scores = Scores(self.objective_s)
         for tick in self.ticks():
             scores.add(tick)
             if on_tick is not None:
                 on_tick(tick)
         possible = rescales_possible(self.duration_s, self.interval_s, self.guards.cooldown_s)
-        return {"spec": self.spec.to_json(), **scores.result(), "rescales_possible": possible}
+        spec = self.spec.to_json()
+        return RunResult(spec=spec, scores=scores.result(), rescales_possible=possible)
 
 
 def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
@@ -107,8 +109,8 @@ def _pipeline(spec: SimulationSpec, profile: Profile) -> SimulatedPipeline:
     return pipeline.as_one_job() if spec.mode == "reactive" else pipeline
 
 
-def simulate(spec: SimulationSpec, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
-    """Run a spec and return its figures; `on_tick` sees every tick on the way."""
+def simulate(spec: SimulationSpec, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
+    """Run a spec; `on_tick` gets every tick on the way."""
     return prepare_simulation(spec).run(on_tick)
 
 

@@ -79,6 +79,13 @@ class PreparedSparkRun(PreparedRun):
         return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
 
     @property
+    def shortest_cooldown_s(self) -> float | None:
+        """The shortest pause after a change; None without any."""
+        guards = self.guards
+        pauses = (guards.cooldown_s, guards.cooldown_up_s, guards.cooldown_down_s)
+        return min((pause_s for pause_s in pauses if pause_s), default=None)
+
+    @property
     def most_replicas(self) -> int:
         """Replicas of all operators together at most; an ingest or egress keeps what it has."""
         operators = self.pipeline.operators.values()
@@ -122,7 +129,9 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
         load=load,
         policy=policy,
         params=speed_up_params(parse_params(policy, defaults, spec.params), faster),
-        guards=speed_up_params(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
+        guards=speed_up_params(
+            Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster
+        ),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
         window_s=max(WINDOW_S / faster, MIN_WINDOW_S, interval_s),

@@ -8,7 +8,6 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -44,6 +43,7 @@ from penstock.runs.pipeline_changes import check_description, earlier_names
 from penstock.runs.producers import ProducerThreads
 from penstock.runs.record_counts import count_records, readers_of
 from penstock.runs.replay import recall
+from penstock.runs.result import RecordBalance, RunResult, RunScores, SparkResult
 from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
 from penstock.runs.run_lock import (
     hush_logging,
@@ -68,8 +68,8 @@ def run_on_spark(
     watch: RunObserver,
     stop: StopRequest,
     allow_removal: Collection[str] = (),
-) -> dict[str, Any]:
-    """Run it to its end, or go on with what the directory holds; return its figures.
+) -> RunResult:
+    """Run it to its end, or go on with what the directory holds; return its result.
 
     To be called in the main thread; a signal handler may ask it to stop. Operators that were
     removed from the pipeline of a run must be named in `allow_removal`.
@@ -101,7 +101,12 @@ class _Run:
     """The parts of one run, and how they hang together."""
 
     def __init__(
-        self, prepared: PreparedSparkRun, directory: Path, watch: RunObserver, stop: StopRequest, journal: JournalWriter
+        self,
+        prepared: PreparedSparkRun,
+        directory: Path,
+        watch: RunObserver,
+        stop: StopRequest,
+        journal: JournalWriter,
     ) -> None:
         self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
         self._layout = RunLayout(directory.resolve())
@@ -128,7 +133,7 @@ class _Run:
         if self._outcome.last is not None:
             self._before = rename_operators(self._outcome.last, earlier_names(path.parent))
 
-    def carry_out(self, lock: Lock) -> dict[str, Any]:
+    def carry_out(self, lock: Lock) -> RunResult:
         with ExitStack() as ending_with:
             engine = self._start(lock, ending_with)
             feeding = self._feeding()
@@ -278,36 +283,38 @@ class _Run:
         self._watch.tick(tick)
         bound_output(self._layout.log.with_suffix(".out"))
 
-    def _result(self, engine: SparkEngine, ending: StopCondition) -> dict[str, Any]:
-        prepared = self._prepared
-        pipeline, load = prepared.pipeline, prepared.load
+    def _result(self, engine: SparkEngine, ending: StopCondition) -> RunResult:
+        prepared, pipeline = self._prepared, self._prepared.pipeline
         shares = sum(feed.share for feed in pipeline.feeds.values())
-        peak_rate = load.peak_rate * shares if load is not None else None
-        figures = self._outcome.result(peak_rate)
-        guards = prepared.guards
-        pauses = [s for s in (guards.cooldown_s, guards.cooldown_up_s, guards.cooldown_down_s) if s]
-        length_s = max(prepared.interval_s, figures.get("seconds", 0.0))
-        return {
-            "spec": prepared.spec.to_json(),
-            "numbers": dict(prepared.numbers),
-            "ended": self._how(engine, ending),
-            **figures,
-            "rescales_possible": rescales_possible(
-                length_s, prepared.interval_s, min(pauses, default=None)
+        peak_rate = prepared.load.peak_rate * shares if prepared.load is not None else None
+        scores, measures = self._outcome.scores(), self._outcome.measures(peak_rate)
+        length_s = max(prepared.interval_s, measures.seconds)
+        return RunResult(
+            spec=prepared.spec.to_json(),
+            scores=scores,
+            rescales_possible=rescales_possible(
+                length_s, prepared.interval_s, prepared.shortest_cooldown_s
             ),
-            "records": records(
-                count_records(pipeline, self._layout.run / "topics"),
-                figures.get("dropped_records", 0),
-                read_accounts(pipeline, self._layout),
-                is_drained=ending.is_drained,
-                reducing=[
-                    name
-                    for name, operator in pipeline.operators.items()
-                    if operator.kind in ("sliced", "native")
-                ],
+            spark=SparkResult(
+                ended=self._how(engine, ending),
+                numbers=dict(prepared.numbers),
+                measures=measures,
+                records=self._records(scores, is_drained=ending.is_drained),
+                failed=dict(engine.failed),
             ),
-            "failed": dict(engine.failed),
-        }
+        )
+
+    def _records(self, scores: RunScores | None, *, is_drained: bool) -> RecordBalance:
+        operators = self._prepared.pipeline.operators.items()
+        return records(
+            count_records(self._prepared.pipeline, self._layout.run / "topics"),
+            scores.dropped_records if scores is not None else 0,
+            read_accounts(self._prepared.pipeline, self._layout),
+            is_drained=is_drained,
+            reducing=[
+                name for name, operator in operators if operator.kind in ("sliced", "native")
+            ],
+        )
 
     def _how(self, engine: SparkEngine, ending: StopCondition) -> str:
         if engine.failed:

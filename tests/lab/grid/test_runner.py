@@ -73,7 +73,7 @@ def test_every_cell_has_a_run_before_any_has_two() -> None:
 def test_processes_answer_as_one_does(tmp_path: Path) -> None:
     specs = {name: runs[:1] for name, runs in cells("ds2", "static").items()}
     together = run_all(specs, SimulatedBackend(), tmp_path, jobs=2)
-    assert together == {name: [simulate(runs[0])] for name, runs in specs.items()}
+    assert together == {name: [simulate(runs[0]).to_json()] for name, runs in specs.items()}
     assert sorted(f.name for f in (tmp_path / "results").iterdir()) == [
         "ds2-1.json", "static-1.json",
     ]  # fmt: skip

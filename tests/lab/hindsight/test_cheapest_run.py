@@ -235,10 +235,10 @@ def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mo
     found = hindsight(prepared)
     done = score(carry_out(prepared, found), found.objective_s)
     assert found.feasible and found.rescales > 3
-    assert done["replica_hours"] == pytest.approx(found.replica_hours, rel=1e-3)
-    assert done["latency_s"]["max"] == pytest.approx(found.latency_s, abs=2.0)
-    assert done["slo"]["violated_share"] == 0
-    assert done["dropped_records"] == 0
+    assert done.replica_hours == pytest.approx(found.replica_hours, rel=1e-3)
+    assert done.latency_s.max == pytest.approx(found.latency_s, abs=2.0)
+    assert done.slo.violated_share == 0
+    assert done.dropped_records == 0
 
 
 @pytest.mark.parametrize("engine", ["spark", "streamhub"])
@@ -268,7 +268,7 @@ def test_no_queue_is_dropped_where_a_change_drops_queues() -> None:
     prepared = case([50, 50, 500, 500, 30, 30, 30, 300, 300, 40, 40], rules, 30.0)
     found = hindsight(prepared)
     assert found.rescales > 0
-    assert score(carry_out(prepared, found))["dropped_records"] <= found.rescales
+    assert score(carry_out(prepared, found)).dropped_records <= found.rescales
 
 
 # --- what must always hold

@@ -18,6 +18,7 @@ from penstock.reports.result_text import comparison, percent
 from penstock.reports.text_charts import clock, table
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
 from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, RunDirectory, read_run
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
@@ -69,7 +70,7 @@ class Question:
     other: Mapping[str, Any]
     decider: Decider
     #: Simulates the other; None for a run that was not simulated.
-    simulate: Callable[[], dict[str, Any]] | None = None
+    simulate: Callable[[], RunResult] | None = None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -221,8 +222,8 @@ def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
     data = {
         "loop": "closed",
         "question": "what would have happened: the same load, simulated",
-        "recorded": before,
-        "other": after,
+        "recorded": before.to_json(),
+        "other": after.to_json(),
     }
     ran, asks = question.ran, question.asks
     head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"

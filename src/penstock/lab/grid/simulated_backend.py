@@ -16,11 +16,16 @@ from penstock.runs.spec import SimulationSpec
 _MAX_TICKS_TRIED = 40
 
 
+def simulate_to_json(spec: SimulationSpec) -> Result:
+    """Simulate, and return the result as it is kept."""
+    return simulate(spec).to_json()
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedBackend:
     """Runs specs in the simulator; other processes import the function by its name."""
 
-    function: Callable[[SimulationSpec], Result] = simulate
+    function: Callable[[SimulationSpec], Result] = simulate_to_json
 
     name: ClassVar[str] = "simulator"
     fields: ClassVar[tuple[str, ...]] = tuple(

@@ -9,7 +9,7 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
 from penstock.lab.grid.runner import in_parallel, write_atomically
-from penstock.lab.hindsight.cheapest_run import beside, hindsight, hindsight_key
+from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, hindsight_key
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
@@ -84,8 +84,8 @@ def bound_of(spec: SimulationSpec) -> CostBound:
 
 
 def _beside(run: Result, bound: CostBound) -> Result:
-    told = beside(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
-    return {**run, "hindsight": told}
+    cost = compare_cost(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
+    return {**run, "hindsight": cost.to_json()}
 
 
 def _file(out: Path | None, key: str) -> Path | None:

@@ -120,7 +120,7 @@ def check_published(published: PaperExperiments) -> None:
 def simulate_and_follow(spec: SimulationSpec) -> dict[str, Any]:
     """One run with its figures, and with those of its course."""
     course = RunTimeline()
-    return simulate(spec, course.add) | {"course": course.result()}
+    return simulate(spec, course.add).to_json() | {"course": course.result()}
 
 
 def follow(spec: SimulationSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
