@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
-from penstock.files.text import read_toml
+from penstock.files.text import is_file, read_toml
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
 from penstock.lab.papers.printed_tables import Printed, parse_printed
@@ -66,19 +66,21 @@ class PaperExperiments:
         return [judge(claim, results) for claim in self.claims]
 
 
-def experiments_folder() -> Path:
-    """Where the TOML files are: inside the installed package, or beside `src/`."""
-    package = Path(__file__).parents[2]
-    inside = package / "experiments"
-    return inside if inside.is_dir() else package.parents[1] / "experiments"
+def find_experiments(folder: Path | None = None) -> Path:
+    """Return the folder of the TOML files: the given one, or `experiments/` beside `src/`."""
+    chosen = folder or Path(__file__).parents[4] / "experiments"
+    if not is_file(chosen / f"{PAPERS[0]}.toml"):
+        hint = "--experiments DIR: the folder experiments/ of the source of Penstock"
+        raise InputError("--experiments", f"there is no {PAPERS[0]}.toml", hint, str(chosen))
+    return chosen
 
 
-def load_experiments(paper: str) -> PaperExperiments:
+def load_experiments(paper: str, folder: Path | None = None) -> PaperExperiments:
     """Load the experiments of a paper by name."""
     known = (*PAPERS, *ON_TRACES)
     if paper not in known:
         raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
-    path = experiments_folder() / f"{paper}.toml"
+    path = find_experiments(folder) / f"{paper}.toml"
     data = read_toml(path, path.name)
     try:
         return parse_experiments(data)
