@@ -17,7 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.runs.run_directory import begin_run, finish_run
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 MINUTES = 140
 QUERIES = ("q1", "q11")
@@ -47,12 +48,12 @@ def worked_s() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def plain(spec: RunSpec) -> None:
+def plain(spec: SimulationSpec) -> None:
     """One run of which only the figures are kept."""
     prepare_simulation(spec).run()
 
 
-def kept(spec: RunSpec, directory: Path) -> None:
+def kept(spec: SimulationSpec, directory: Path) -> None:
     """One run with its directory."""
     prepared = prepare_simulation(spec)
     with begin_run(directory, spec.to_json(), prepared.header()) as journal:
@@ -66,7 +67,7 @@ def runs(root: Path) -> float:
     worst = 0.0
     for query in QUERIES:
         for policy in POLICIES:
-            spec = RunSpec(query=query, policy=policy, minutes=MINUTES)
+            spec = SimulationSpec(query=query, policy=policy, minutes=MINUTES)
             bare_s = best_of(3, lambda _, spec=spec: plain(spec))
             name = f"{query}-{policy}"
             kept_s = best_of(3, lambda i, spec=spec, name=name: kept(spec, root / f"{name}-{i}"))
@@ -92,7 +93,7 @@ def peak_mb(minutes: int) -> float:
     """Peak of memory of one run without journal, beyond what was there before."""
     gc.collect()
     tracemalloc.start()
-    plain(RunSpec(minutes=minutes))
+    plain(SimulationSpec(minutes=minutes))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6
@@ -100,7 +101,7 @@ def peak_mb(minutes: int) -> float:
 
 def main() -> int:
     """Print everything; exit code 1 if an aim is missed."""
-    plain(RunSpec(minutes=1))  # what is loaded once counts for the command only
+    plain(SimulationSpec(minutes=1))  # what is loaded once counts for the command only
     with tempfile.TemporaryDirectory() as root:
         worst = runs(Path(root))
     others = f"slowest but {' and '.join(HEAVY)}"

@@ -7,9 +7,10 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.pipelines.description import describe
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 FILES = ("result.json", "run.toml", "pipeline.json", "orders/double.json", "native/double.json")
 DAMAGE = (b"", b"[]", b"{", b"null", b"\xff\xfe", b'{"ended": 3}')
@@ -41,7 +42,7 @@ def test_no_command_ends_with_a_traceback(
     with begin_run(run, prepared.spec.to_json(), prepared.header()):
         pass
     (run / "pipeline.json").write_text(json.dumps(describe(prepared.pipeline)))
-    finish_run(run, {"ended": "finished", "spec": prepared.spec.to_json(), "failed": {}})
+    finish_run(run, RunResult.from_json({"ended": "finished", "spec": prepared.spec.to_json()}))
     (run / file).parent.mkdir(exist_ok=True)
     (run / file).write_bytes(content)
     for command in COMMANDS:

@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.errors import PenstockError
 from penstock.lab.grid import backends as kinds
 from penstock.lab.grid.spark_backend import SparkBackend
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 Capture = pytest.CaptureFixture[str]
 Run = Callable[[SparkSpec, Path], dict[str, Any]]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.cli.spark_runs import default_directory, prepare_policies
 from penstock.errors import InputError
 from penstock.reports.run_statement import start_statement
+from penstock.runs.execution import default_directory, prepare_policies
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 OPEN = """
 from penstock import Pipeline

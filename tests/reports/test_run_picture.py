@@ -11,14 +11,15 @@ from penstock.engines.port import Status
 from penstock.reports.run_picture import draw_run
 from penstock.runs.journal import Journal, JournalWriter, read_journal
 from penstock.runs.run_directory import begin_run
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_run_is_drawn_with_every_operator(tmp_path: Path) -> None:
     prepared = prepare_simulation(
-        RunSpec(query="images", workload="pulsar", engine="pulsar", minutes=5)
+        SimulationSpec(query="images", workload="pulsar", engine="pulsar", minutes=5)
     )
     with begin_run(tmp_path / "run", prepared.spec.to_json(), prepared.header()) as journal:
         prepared.run(journal.write)

@@ -16,6 +16,9 @@ from tests.control.rig import SlowEngine, policy_of, wants
 
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
+from penstock.control.loop import LoopSchedule, Tick, run_loop
+from penstock.engines.port import Batch, Event, Status
+from penstock.errors import InputError
 from penstock.runs.journal import (
     JournalWriter,
     read_journal,
@@ -24,12 +27,10 @@ from penstock.runs.journal import (
     read_ticks,
 )
 from penstock.runs.journal_parts import Limits
-from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.runs.scores import Scores, score
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 from penstock.runs.tick_json import tick_from_json, tick_to_json
-from penstock.engines.port import Batch, Event, Status
-from penstock.errors import InputError
-from penstock.runs.simulation import RunSpec, prepare_simulation
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 
@@ -37,7 +38,9 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 @pytest.fixture(scope="module")
 def ticks() -> list[Tick]:
     """Half an hour with changes, pauses, drops and a cool-down slept through."""
-    spec = RunSpec(policy="dhalion", minutes=30, initial=2, profile={"queues.retention_s": 100})
+    spec = SimulationSpec(
+        policy="dhalion", minutes=30, initial=2, profile={"queues.retention_s": 100}
+    )
     return list(prepare_simulation(spec).ticks())
 
 
@@ -141,7 +144,7 @@ def test_a_journal_recorded_by_version_1_is_read() -> None:
     kinds = {event.kind for tick in journal.ticks for event in tick.status.events}
     assert kinds == {"running", "resumed", "dropped"}
     result = json.loads((RECORDED / "result-v1.json").read_text())
-    again = score(journal.ticks, journal.run["objective_s"])
+    again = score(journal.ticks, journal.run["objective_s"]).to_json()
     assert again == {name: result[name] for name in again}
 
 

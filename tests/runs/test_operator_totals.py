@@ -6,18 +6,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
-from penstock.engines.spark.kinds.batch_task import run_batch_task
+from penstock.engines.spark.io.batch_log import KEPT, BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.outputs import TaskOutputs
-from penstock.engines.spark.run_layout import RunLayout
-from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.io.batch_log import (KEPT, BatchLog)
-from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
 from penstock.engines.spark.io.source import BatchPlanner
-from penstock.runs.operator_totals import OperatorAccount, read_accounts
+from penstock.engines.spark.kinds.batch_task import run_batch_task
+from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
+from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.queries.builder import make_topics
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.operator_totals import read_accounts
+from penstock.runs.result import OperatorAccount
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 

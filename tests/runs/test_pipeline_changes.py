@@ -9,33 +9,33 @@ import pyarrow as pa
 import pytest
 from tests.pipelines.test_changes import NAMES, shop
 
-from penstock.runs.journal_parts import Limits
 from penstock.control.loop import Tick
-from penstock.runs.run_directory import open_run
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.event_time import ColumnTime
+from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.engines.port import Status
+from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery import migration
 from penstock.engines.spark.recovery.checkpoints import planned_batch
-from penstock.engines.microbatch.event_time import ColumnTime
 from penstock.engines.spark.run_layout import RunLayout, write_json
-from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.errors import InputError
-from penstock.runs import spark_run as running
-from penstock.runs.pipeline_changes import check_description, compare_with_run, earlier_names
-from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
-from penstock.runs.observer import RunProgress, StopRequest
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs import spark_run as running
+from penstock.runs.journal_parts import Limits
+from penstock.runs.observer import RunProgress, StopRequest
+from penstock.runs.pipeline_changes import check_description, compare_with_run, earlier_names
+from penstock.runs.run_directory import open_run
+from penstock.runs.spark_preparation import prepare_spark_run
+from penstock.runs.spec import SparkSpec
 from penstock.state.state_files import StateFile
 from penstock.state.version import Version
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.readers import positions, save_position
-from penstock.topics.schema import EVENT, parse_schema
 from penstock.topics.embedded.segment import Segment
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import EVENT, parse_schema
 
 NEW = {"raw": "lines", "parsed": "orders", "parse": "read", "total": "sum"}
 METADATA = json.dumps({"batchWatermarkMs": 0, "conf": {"spark.sql.shuffle.partitions": "2"}})
@@ -375,9 +375,9 @@ def test_a_run_remembers_its_replicas_under_their_new_names(
     assert last is not None and last.at == 4 * 45.0
     # each start of the fake engine reports times of the whole run anew: 45, 90, 135, 180 seconds
     assert last.status.replica_s["read"] == 6 * (45 + 90 + 135 + 180)
-    figures = again._outcome.result()
-    assert figures["seconds"] == 180.0
-    assert set(figures["operators"]) == {"read", "keep"}
+    scores = again._outcome.scores()
+    assert again._outcome.measures().seconds == 180.0
+    assert scores is not None and set(scores.operators) == {"read", "keep"}
 
 
 def test_what_a_removed_operator_cost_still_counts(tmp_path: Path) -> None:
@@ -388,6 +388,7 @@ def test_what_a_removed_operator_cost_still_counts(tmp_path: Path) -> None:
     assert run._outcome.last is not None
     spent = run._outcome.last.status.replica_s
     assert spent == {"parse": 6 * (45 + 90), "keep": 3 * 45, "store": 3 * 90}
-    assert run._outcome.result()["operators"]["keep"]["replicas"]["max"] == 3
+    scores = run._outcome.scores()
+    assert scores is not None and scores.operators["keep"].replicas.max == 3
     # policies see no snapshot of the pipeline as it was
     assert all(set(snapshot.operators) != {"parse", "keep"} for snapshot in run._decider._history)

@@ -10,29 +10,30 @@ from tests.fakes import ONE_MORE, FakeEngine
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.control.registry import builtin_policies
-from penstock.runs.replay import ReplayAnswer, recall, replay, summary, wanted
-from penstock.runs.tick_json import tick_from_json, tick_to_json
 from penstock.core.decision import Decision, Target
 from penstock.core.guards import Guards
 from penstock.core.policy import Applied, History, Policy
 from penstock.core.reasons import Reason
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.replay import ReplayAnswer, recall, replay, summary, wanted
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
+from penstock.runs.tick_json import tick_from_json, tick_to_json
 
 pytestmark = pytest.mark.slow
 
 POLICIES = sorted(name for name, p in builtin_policies().items() if p.reads == "operators")
 
 
-def answers(spec: RunSpec) -> list[ReplayAnswer]:
+def answers(spec: SimulationSpec) -> list[ReplayAnswer]:
     """Replay a run's journal with the policy that ran."""
     ticks = [tick_from_json(tick_to_json(tick)) for tick in prepare_simulation(spec).ticks()]
-    return list(replay(ticks, prepare_simulation(spec).decider))
+    return list(replay(ticks, prepare_simulation(spec).decider()))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("engine", ["flink", "spark"])
 def test_the_policy_that_ran_answers_as_it_did(policy: str, engine: str) -> None:
-    found = answers(RunSpec(policy=policy, engine=engine, minutes=12, initial=3))
+    found = answers(SimulationSpec(policy=policy, engine=engine, minutes=12, initial=3))
     assert found
     for answer in found:
         again, then = answer.other, answer.recorded
@@ -50,7 +51,7 @@ def test_the_policy_that_ran_answers_as_it_did(policy: str, engine: str) -> None
 def test_whatever_the_run_the_policy_that_ran_answers_as_it_did(
     policy: str, seed: int, cooldown_s: float, stabilise_s: object, missing: float
 ) -> None:
-    spec = RunSpec(
+    spec = SimulationSpec(
         policy=policy,
         workload="random",
         seed=seed,
@@ -126,7 +127,7 @@ def test_the_replayed_snapshots_are_the_recorded_ones() -> None:
 
 @pytest.mark.parametrize("policy", ["flink", "hpa-varga", "psps", "dhalion"])
 def test_a_run_that_is_resumed_decides_as_if_it_had_never_been_ended(policy: str) -> None:
-    spec = RunSpec(
+    spec = SimulationSpec(
         policy=policy,
         minutes=30,
         initial=3,
@@ -137,7 +138,7 @@ def test_a_run_that_is_resumed_decides_as_if_it_had_never_been_ended(policy: str
     whole = [tick_to_json(tick) for tick in prepared.ticks()]
     engine, schedule, parts = prepared.engine(), prepared.schedule, []
     for ends_s in (405.0, 1005.0, schedule.duration_s):
-        decider = prepare_simulation(spec).decider
+        decider = prepare_simulation(spec).decider()
         recall([tick_from_json(line) for line in parts], decider)
         start_s = parts[-1]["at"] if parts else 0.0
         part = replace(schedule, start_s=start_s, duration_s=ends_s)

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import __version__
-from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
 from penstock.errors import InputError
-from penstock.runs.simulation import RunSpec
+from penstock.runs.result import CountStatistics, RunResult, RunScores
+from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
+from penstock.runs.spec import SimulationSpec
 
 RECORDED = Path(__file__).parents[1] / "recorded"
+RESULT = RunResult(spec={}, scores=RunScores(replicas=CountStatistics(avg=2.0, max=3), rescales=3))
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 plain = words | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.booleans()
@@ -37,7 +39,7 @@ def test_whatever_was_asked_comes_back(spec: dict[str, Any]) -> None:
 
 
 def test_a_spec_comes_back_as_itself(tmp_path: Path) -> None:
-    spec = RunSpec(
+    spec = SimulationSpec(
         query="q11",
         workload="cosine * 0.5 + constant(rate=1e3)",
         policy="static",
@@ -53,13 +55,13 @@ def test_a_spec_comes_back_as_itself(tmp_path: Path) -> None:
         interval_s=30.0,
     )
     run = read_run(keep(tmp_path / "run", spec.to_json()))
-    assert RunSpec.from_json(run.spec) == spec
-    assert RunSpec.from_json(RunSpec().to_json()) == RunSpec()
+    assert SimulationSpec.from_json(run.spec) == spec
+    assert SimulationSpec.from_json(SimulationSpec().to_json()) == SimulationSpec()
 
 
 def test_an_unknown_field_of_a_spec_is_named() -> None:
     with pytest.raises(InputError, match="polcy: unknown field of a run\nhint: did you mean 'pol"):
-        RunSpec.from_json({"polcy": "ds2"})
+        SimulationSpec.from_json({"polcy": "ds2"})
 
 
 def test_a_run_knows_its_versions_and_its_header(tmp_path: Path) -> None:
@@ -70,18 +72,18 @@ def test_a_run_knows_its_versions_and_its_header(tmp_path: Path) -> None:
 
 def test_a_run_without_result_did_not_finish(tmp_path: Path) -> None:
     assert read_run(keep(tmp_path, {})).result is None
-    finish_run(tmp_path, {"rescales": 3})
-    assert read_run(tmp_path).result == {"rescales": 3}
+    finish_run(tmp_path, RESULT)
+    assert read_run(tmp_path).result == RESULT
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "journal.jsonl", "result.json", "run.toml",
     ]  # fmt: skip
 
 
 def test_a_result_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    finish_run(tmp_path, {"rescales": 3})
+    finish_run(tmp_path, RESULT)
     with pytest.raises(TypeError):
-        finish_run(tmp_path, {"rescales": object()})
-    assert json.loads((tmp_path / "result.json").read_text()) == {"rescales": 3}
+        finish_run(tmp_path, RunResult(spec={"policy": object()}))
+    assert json.loads((tmp_path / "result.json").read_text()) == RESULT.to_json()
 
 
 def test_a_directory_with_something_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -145,7 +147,7 @@ def test_a_run_recorded_by_version_1_is_read(tmp_path: Path) -> None:
         shutil.copy(RECORDED / kept, tmp_path / name)
     run = read_run(tmp_path)
     assert run.versions == {"penstock": "0.1.0", "python": "3.11.7"}
-    assert RunSpec.from_json(run.spec) == RunSpec(
+    assert SimulationSpec.from_json(run.spec) == SimulationSpec(
         workload="cosine * 1.2",
         policy="dhalion",
         minutes=11,
@@ -154,7 +156,7 @@ def test_a_run_recorded_by_version_1_is_read(tmp_path: Path) -> None:
         initial=3,
     )
     assert run.journal.run["spec"] == run.spec
-    assert run.result is not None and run.result["spec"] == run.spec
+    assert run.result is not None and run.result.spec == run.spec
 
 
 HEADER = {"policy": "ds2"}
@@ -169,7 +171,7 @@ def test_a_run_is_begun_and_then_resumed(tmp_path: Path) -> None:
     spec = {"policy": "ds2", "guards": {"budget": 8}, "operators": ["a", "b"]}
     place = tmp_path / "run"
     assert resume(place, spec) == 0
-    finish_run(place, {"rescales": 3})
+    finish_run(place, RESULT)
     with (place / "journal.jsonl").open("a") as journal:
         journal.write((RECORDED / "journal-v1.jsonl").read_text().splitlines()[1] + "\n{")
     assert resume(place, {**spec, "operators": ("a", "b")}) == 15
@@ -220,7 +222,7 @@ def test_a_run_that_was_asked_for_something_else_is_not_resumed(
 ) -> None:
     spec = {"policy": "ds2", "guards": {"budget": 8}}
     resume(tmp_path, spec)
-    finish_run(tmp_path, {})
+    finish_run(tmp_path, RESULT)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(InputError, match=re.escape(f"{tmp_path}: {problem}")):
         open_run(tmp_path, {**spec, **asked}, HEADER)

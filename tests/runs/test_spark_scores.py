@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.builders import op, snap
 
-from penstock.runs.journal import read_ticks
 from penstock.control.loop import Tick
 from penstock.engines.port import Event, Status
-from penstock.runs.record_counts import RecordCounts, LastTopic
-from penstock.runs.operator_totals import OperatorAccount
+from penstock.runs.journal import read_ticks
+from penstock.runs.record_counts import LastTopic, RecordCounts
+from penstock.runs.result import OperatorAccount
 from penstock.runs.spark_scores import SparkScores, records
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -49,7 +49,9 @@ def result(*ticks: Tick, peak: float | None = None) -> dict[str, Any]:
     outcome = SparkScores(objective_s=5.0)
     for one in ticks:
         outcome.add(one)
-    return outcome.result(peak)
+    scores = outcome.scores()
+    assert scores is not None
+    return {**scores.to_json(), **outcome.measures(peak).to_json()}
 
 
 def test_the_peak_takes_what_the_measured_service_times_say() -> None:
@@ -130,7 +132,7 @@ def test_what_is_lost(
         put_aside=aside,
     )
     got = records(counts, dropped, {"op": account}, is_drained=drained)
-    assert got["lost"] == lost
+    assert got.lost == lost
 
 
 def test_what_was_added_up_goes_on_from_any_tick() -> None:
@@ -146,7 +148,7 @@ def test_what_was_added_up_goes_on_from_any_tick() -> None:
         second.restore(json.loads(json.dumps(first.to_json())))
         for tick in ticks[cut:]:
             second.add(tick)
-        assert second.result() == whole.result()
+        assert (second.scores(), second.measures()) == (whole.scores(), whole.measures())
         assert second.last is not None
         assert second.last.at == ticks[-1].at
 
@@ -162,4 +164,4 @@ def test_what_was_added_up_goes_on_from_any_tick() -> None:
 def test_what_is_doubled(account: OperatorAccount, doubled: int) -> None:
     topic = LastTopic(topic="b", rows=14, missing=0, doubled=4, strange=0)
     counts = RecordCounts(offered=10, topics=(topic,), complete=10)
-    assert records(counts, 0, {"op": account}, is_drained=True)["doubled"] == doubled
+    assert records(counts, 0, {"op": account}, is_drained=True).doubled == doubled

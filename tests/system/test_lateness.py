@@ -68,7 +68,8 @@ def test_late_rows_are_events_and_sums() -> None:
     assert again.status.late == {"minutes": 7}
     scores = Scores(None)
     scores.add(again)
-    assert scores.result()["late_records"] == {"minutes": 7}
+    result = scores.result()
+    assert result is not None and result.late_records == {"minutes": 7}
     assert late_text({"minutes": 7}) == "7 rows came after the watermark: minutes 7"
 
 

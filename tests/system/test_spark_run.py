@@ -23,7 +23,7 @@ from penstock.runs.pipeline_changes import check_description
 from penstock.runs.producers import ProducerThreads
 from penstock.runs.run_lock import keep_signal_handlers, remove_empty_run, run_lock
 from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import parse_schema
 from penstock.workloads.workload import Workload

@@ -168,9 +168,7 @@ def course(measure: str, judged: Sequence[tuple[float, float]]) -> Course:
 def soak(directory: Path, minutes: float) -> tuple[list[Sample], list[str]]:
     """Run for so long; return the samples, and what went wrong."""
     run, mark = directory / "run", f"{directory.name}-{os.getpid()}/"
-    source = FileSource(
-        directory / "in", RATE, wave=WAVE, wave_s=WAVE_S, every_s=FILE_EVERY_S
-    )
+    source = FileSource(directory / "in", RATE, wave=WAVE, wave_s=WAVE_S, every_s=FILE_EVERY_S)
     options = ["--set", f"source={source.directory}", "--policy", "ds2", "--interval", "10"]
     with (directory / "run.log").open("wb") as log:
         process = subprocess.Popen(

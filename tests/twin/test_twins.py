@@ -16,7 +16,7 @@ from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.errors import InputError
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_evidence
 from penstock.twin.errors import BOUNDS, compared

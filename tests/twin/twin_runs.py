@@ -6,9 +6,10 @@ from pathlib import Path
 from penstock.engines.simulator.profile import Profile
 from penstock.pipelines.description import describe
 from penstock.runs.journal import Journal
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RunDirectory, begin_run, finish_run
 from penstock.runs.spark_preparation import prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import declared
 from penstock.twin.twin import Real, twin_ticks
 
@@ -33,5 +34,5 @@ def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) 
         )
         for tick in twin_ticks(real, profile, seed):
             journal.write(tick)
-    finish_run(directory, {"spec": asked, "ended": "finished"})
+    finish_run(directory, RunResult.from_json({"spec": asked, "ended": "finished"}))
     return directory

@@ -3,8 +3,9 @@
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.cli.options import parse_pairs, read_initial, read_minutes
 from penstock.control.registry import DEFAULT_POLICY
@@ -12,7 +13,8 @@ from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
 
 if TYPE_CHECKING:
-    from penstock.runs.spark_spec import SparkSpec
+    from penstock.runs.execution import Execution
+    from penstock.runs.spec import SparkSpec
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -73,31 +75,31 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 def run_pipeline(args: argparse.Namespace) -> int:
     """Run, keep the run, show it."""
     # loaded where it is needed: other commands shall not wait for Spark
-    from penstock.cli.spark_runs import (  # noqa: PLC0415
-        compare,
+    from penstock.reports.run_view import ScreenView  # noqa: PLC0415
+    from penstock.runs.execution import (  # noqa: PLC0415
         default_directory,
+        execute,
+        execute_all,
         prepare_policies,
-        run_one,
     )
     from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
-    from penstock.runs.spark_spec import read_spec  # noqa: PLC0415
+    from penstock.runs.spec import read_spec  # noqa: PLC0415
 
+    view = ScreenView(plain=args.plain)
     if args.resume is not None:
         _refuse_others(args)
         directory = Path(args.resume)
         prepared = prepare_spark_run(read_spec(directory))
-        allowed = args.allow_removal
-        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
-        return _shown({"": result}, directory, args, code)
+        execution = execute(prepared, directory, view, args.allow_removal)
+        return _show_all({"": execution}, directory, args)
     if args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
     spec = read_run_spec(args)
     if args.compare is None:
         prepared = prepare_spark_run(spec)
         directory = Path(args.out) if args.out else default_directory(prepared, spec.policy)
-        allowed = args.allow_removal
-        result, code = run_one(prepared, directory, plain=args.plain, allow_removal=allowed)
-        return _shown({"": result}, directory, args, code)
+        execution = execute(prepared, directory, view, args.allow_removal)
+        return _show_all({"": execution}, directory, args)
     if args.param:
         hint = "compare policies as they are, or run them one by one with --policy"
         raise InputError("--param", "parameters belong to one policy, but --compare has many", hint)
@@ -107,13 +109,15 @@ def run_pipeline(args: argparse.Namespace) -> int:
     if first is None:
         raise InputError("--compare", "names no policy", "see penstock policies")
     directory = Path(args.out) if args.out else default_directory(first, "compare")
-    results, code = compare(runs, directory, plain=args.plain)
-    return _shown(results, directory, args, code)
+    executions = execute_all(
+        runs, directory, lambda prefix: ScreenView(plain=args.plain, prefix=prefix)
+    )
+    return _show_all(executions, directory, args)
 
 
 def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
     """What the options ask for."""
-    from penstock.runs.spark_spec import SparkSpec  # noqa: PLC0415
+    from penstock.runs.spec import SparkSpec  # noqa: PLC0415
 
     return SparkSpec(
         pipeline=args.pipeline,
@@ -147,17 +151,20 @@ def _refuse_others(args: argparse.Namespace) -> None:
         raise InputError("--resume", "goes on with what its run.toml says", hint)
 
 
-def _shown(
-    results: dict[str, dict[str, Any]], directory: Path, args: argparse.Namespace, code: int
+def _show_all(
+    executions: Mapping[str, "Execution"], directory: Path, args: argparse.Namespace
 ) -> int:
+    """Print the results and return the exit code; a single run has the name ""."""
     from penstock.reports.spark_result_text import comparison, report  # noqa: PLC0415
 
     print(f"kept in {directory}", file=sys.stderr)
+    results = {name: execution.result for name, execution in executions.items()}
     single = results.get("")
     if args.json:
-        print(json.dumps(results if single is None else single, indent=2))
+        data = {name: result.to_json() for name, result in results.items()}
+        print(json.dumps(data if single is None else data[""], indent=2))
     elif single is not None:
         print("\n".join(report(single, directory)))
     else:
         print("\n".join(comparison(results, directory)))
-    return code
+    return max(execution.code for execution in executions.values())

@@ -5,6 +5,7 @@ from typing import Any
 
 from penstock.core.numbers import pretty
 from penstock.reports.text_charts import table
+from penstock.runs.result import HindsightCost, RunResult, RunScores
 
 #: What is compared: label, path into the result, unit.
 COMPARED = (
@@ -25,16 +26,19 @@ COMPARED = (
 )
 
 
-def report(result: Mapping[str, Any]) -> list[str]:
+def report(result: RunResult) -> list[str]:
     """One run: spread of replicas and latency, then what happened, then each operator."""
-    return [*_spread(result), "", *_facts(result), "", *_operators(result)]
+    scores = result.scores
+    if scores is None:
+        return ["nothing was measured: the run ended before its first tick"]
+    return [*_spread(scores), "", *_facts(result, scores), "", *_operators(scores)]
 
 
-def comparison(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def comparison(results: Mapping[str, RunResult]) -> list[str]:
     """Several runs, one column each."""
     rows = [["", *results, ""]]
     for label, path, unit in COMPARED:
-        values = [look_up(result, path) for result in results.values()]
+        values = [look_up(result.to_json(), path) for result in results.values()]
         if any(value is not None for value in values):
             rows.append([label, *(_shown(value, unit) for value in values), unit])
     lines = table([row[:-1] for row in rows])
@@ -69,43 +73,46 @@ def _shown(value: Any, unit: str) -> str:
     return f"{100 * value:.3g}" if unit == "%" else pretty(value)
 
 
-def _spread(result: Mapping[str, Any]) -> list[str]:
+def _spread(scores: RunScores) -> list[str]:
     columns = ("avg", "p50", "p95", "p99", "max")
     rows = [["", "mean", *columns[1:]]]
-    for label, key in (("replicas", "replicas"), ("latency, s", "latency_s"), ("age, s", "age_s")):
-        figures = result.get(key, {})
-        if figures.get("avg") is not None:
-            rows.append([label, *(_cell(figures, column) for column in columns)])
+    for label, statistics in (
+        ("replicas", scores.replicas.to_json()),
+        ("latency, s", scores.latency_s.to_json()),
+        ("age, s", scores.age_s.to_json()),
+    ):
+        if statistics["avg"] is not None:
+            rows.append([label, *(_cell(statistics, column) for column in columns)])
     return table(rows)
 
 
-def _cell(figures: Mapping[str, Any], column: str) -> str:
-    return pretty(figures[column]) if column in figures else ""
+def _cell(statistics: Mapping[str, float], column: str) -> str:
+    return pretty(statistics[column]) if column in statistics else ""
 
 
-def _facts(result: Mapping[str, Any]) -> list[str]:
-    rows = [*_what_happened(result), *_what_it_cost(result)]
+def _facts(result: RunResult, scores: RunScores) -> list[str]:
+    rows = [*_what_happened(result, scores), *_what_it_cost(result, scores)]
     wide = max(len(label) for label, _ in rows)
     return [f"{label:<{wide}}  {text}" for label, text in rows]
 
 
-def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    offered = result["offered_records"]
-    yield "changes", f"{result['rescales']} of {result['rescales_possible']} possible"
-    if unanswered := result.get("unanswered_ticks"):
+def _what_happened(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
+    offered = scores.offered_records
+    yield "changes", f"{scores.rescales} of {result.rescales_possible} possible"
+    if unanswered := scores.unanswered_ticks:
         yield "unanswered", f"{unanswered} decisions: the policy failed, see penstock explain"
-    if result["pause_s"]:
-        yield "standing still", f"{pretty(result['pause_s'])} s"
+    if scores.pause_s:
+        yield "standing still", f"{pretty(scores.pause_s)} s"
     yield "offered", f"{pretty(offered)} records"
-    yield "processed", f"{pretty(result['processed_records'])} records"
-    dropped = result["dropped_records"]
+    yield "processed", f"{pretty(scores.processed_records)} records"
+    dropped = scores.dropped_records
     share = f" ({percent(dropped / offered)})" if dropped and offered else ""
     yield "dropped", f"{pretty(dropped)} records{share}"
-    if late := result.get("late_records"):
+    if late := scores.late_records:
         yield "late", late_text(late)
-    yield "waiting", f"{pretty(result['backlog_records'])} records at the end"
-    objective, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
-    if missed is not None:
+    yield "waiting", f"{pretty(scores.backlog_records)} records at the end"
+    objective, missed = scores.slo.objective_s, scores.slo.violated_share
+    if missed is not None and objective is not None:
         yield "objective", f"{pretty(objective)} s, missed by {percent(missed)} of the records"
 
 
@@ -119,23 +126,22 @@ def late_text(late: Mapping[str, int]) -> str:
     return f"{pretty(sum(late.values()))} rows came after the watermark: {each}"
 
 
-def _what_it_cost(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "cost", f"{pretty(result['replica_hours'])} replica-hours"
-    if "hindsight" in result:
-        yield "hindsight", _hindsight(result["hindsight"])
+def _what_it_cost(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
+    yield "cost", f"{pretty(scores.replica_hours)} replica-hours"
+    if result.hindsight is not None:
+        yield "hindsight", _hindsight(result.hindsight)
 
 
-def _operators(result: Mapping[str, Any]) -> list[str]:
+def _operators(scores: RunScores) -> list[str]:
     rows: list[Sequence[str]] = [["operator", "replicas, mean", "most", "changes"]]
-    for name, figures in result["operators"].items():
-        replicas = figures["replicas"]
-        numbers = (replicas["avg"], replicas["max"], figures["rescales"])
+    for name, operator in scores.operators.items():
+        numbers = (operator.replicas.avg, operator.replicas.max, operator.rescales)
         rows.append([name, *(pretty(number) for number in numbers)])
     return table(rows)
 
 
-def _hindsight(bound: Mapping[str, Any]) -> str:
-    least = f"{pretty(bound['replica_hours'])} replica-hours"
-    if not bound["feasible"]:
+def _hindsight(cost: HindsightCost) -> str:
+    least = f"{pretty(cost.replica_hours)} replica-hours"
+    if cost.ratio is None:
         return f"nothing meets the objective here; the least late course takes {least}"
-    return f"{least} would have done; the run took {bound['ratio']:.3g} times"
+    return f"{least} would have done; the run took {cost.ratio:.3g} times"

@@ -1,9 +1,9 @@
 """The figures of runs on Spark for people: one run as a page, several policies as one table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import NamedTuple
 
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
@@ -12,42 +12,70 @@ from penstock.reports.result_text import late_text, percent
 from penstock.reports.text_charts import short, sparkline, table
 from penstock.reports.timeline import Timeline
 from penstock.runs.journal import read_recent, read_ticks
+from penstock.runs.result import (
+    CountStatistics,
+    OperatorAccount,
+    RecordBalance,
+    RunResult,
+    RunScores,
+    SparkResult,
+)
 from penstock.runs.run_directory import JOURNAL
 
-Result = Mapping[str, Any]
 _WIDTH = 40
 #: Last topics that are named at most.
 _TOPICS = 3
 
 
-def report(result: Result, directory: Path) -> list[str]:
+class _MeasuredRun(NamedTuple):
+    """A result on Spark with at least one tick."""
+
+    scores: RunScores
+    spark: SparkResult
+    rescales_possible: int
+
+
+def _measured(result: RunResult) -> _MeasuredRun | None:
+    if result.scores is None or result.spark is None:
+        return None
+    return _MeasuredRun(result.scores, result.spark, result.rescales_possible)
+
+
+def report(result: RunResult, directory: Path) -> list[str]:
     """One run: charts, replicas beside what the peak would take, then what happened."""
-    if "replicas" not in result:
+    run = _measured(result)
+    if run is None:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
     for tick in read_recent(directory / JOURNAL):  # of a long run the last hours
         timeline.add(tick)
-    facts = list(_facts(result))
+    facts = list(_facts(run))
     wide = max(len(label) for label, _ in facts)
     lines = [line for label, text in facts for line in _fold(f"{label:<{wide}}  {text}", wide + 2)]
-    return [*timeline.draw(), "", *_operators(result), "", *lines, *_notes(result, directory)]
+    return [*timeline.draw(), "", *_operators(run), "", *lines, *_notes(run.spark, directory)]
 
 
-def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
+def comparison(results: Mapping[str, RunResult], directory: Path) -> list[str]:
     """Several policies under the same arrivals: a table, then replicas and latency over time."""
-    measured = {name: result for name, result in results.items() if "replicas" in result}
+    runs = {name: _measured(result) for name, result in results.items()}
+    measured = {name: run for name, run in runs.items() if run is not None}
     if not measured:
         return ["nothing was measured: the runs ended before their first decision"]
-    level = any("executors" in result for result in measured.values())
+    level = any(run.scores.executors is not None for run in measured.values())
     head = ["policy", "mean", "most", *(["mean", "most"] if level else [])]
     head += ["mean", "p50", "p95", "p99", "inside", "changes", "offered", "lost", "doubled"]
-    rows = [_compared(name, result) for name, result in measured.items()]
-    peak = max(result["static_peak"]["replicas"] for result in measured.values())
+    rows = [_compared(name, run) for name, run in measured.items()]
+    peak = max(run.spark.measures.static_peak.replicas for run in measured.values())
     rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
     above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
     lines = table([above, head, *rows])
-    return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
+    return [
+        *lines,
+        "",
+        *_courses(measured, directory),
+        *_notes(next(iter(measured.values())).spark),
+    ]
 
 
 def _fold(text: str, indent: int = 0) -> list[str]:
@@ -56,152 +84,155 @@ def _fold(text: str, indent: int = 0) -> list[str]:
     return wrap(text, 79, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
 
 
-def _operators(result: Result) -> list[str]:
-    static = result["static_peak"]
+def _operators(run: _MeasuredRun) -> list[str]:
+    static = run.spark.measures.static_peak
     rows = [["operator", "replicas, mean", "most", "for the peak", "changes", "replica-seconds"]]
-    for name, figures in result["operators"].items():
-        replicas = figures["replicas"]
-        at_peak = static["operators"].get(name)
+    for name, operator in run.scores.operators.items():
+        replicas = operator.replicas
+        at_peak = static.operators.get(name)
         rows.append(
             [
                 name,
-                table_number(replicas["avg"]),
-                str(replicas["max"]),
+                table_number(replicas.avg),
+                str(replicas.max),
                 "-" if at_peak is None else str(at_peak),
-                str(figures["rescales"]),
-                _seconds(replicas, result),
+                str(operator.rescales),
+                _seconds(replicas, run),
             ]
         )
-    replicas = result["replicas"]
-    whole = [table_number(replicas["avg"]), str(replicas["max"]), str(static["replicas"])]
-    rows.append(["all", *whole, str(result["rescales"]), _seconds(replicas, result)])
+    replicas = run.scores.replicas
+    whole = [table_number(replicas.avg), str(replicas.max), str(static.replicas)]
+    rows.append(["all", *whole, str(run.scores.rescales), _seconds(replicas, run)])
     return table(rows)
 
 
-def _seconds(level: Mapping[str, Any], result: Result) -> str:
+def _seconds(level: CountStatistics, run: _MeasuredRun) -> str:
     """What replicas, or executors, lasted all together."""
-    return pretty(round(level["avg"] * result["seconds"]))
+    return pretty(round(level.avg * run.spark.measures.seconds))
 
 
-def _facts(result: Result) -> Iterator[tuple[str, str]]:
-    static = result["static_peak"]
-    if static["replicas"]:
-        share = percent(result["replicas"]["avg"] / static["replicas"])
-        peak = f"a deployment for the peak of {pretty(round(static['peak_rate'], 3))} records/s"
+def _facts(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
+    static = run.spark.measures.static_peak
+    if static.replicas:
+        share = percent(run.scores.replicas.avg / static.replicas)
+        peak = f"a deployment for the peak of {pretty(round(static.peak_rate, 3))} records/s"
         yield "replicas", f"{share} of what {peak} has at all times"
-    latency = result["latency_s"]
-    if latency["avg"] is not None:
-        percents = ("p50", "p95", "p99")
-        spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in percents)
-        floor = result["floor_s"]
+    latency = run.scores.latency_s
+    if latency.avg is not None:
+        percents = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
+        spread = ", ".join(f"{name} {table_number(value)} s" for name, value in percents.items())
+        floor = run.spark.measures.floor_s
         own = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
         yield "latency", f"{spread}{own}"
-    yield from _objective(result)
-    yield "changes", _changes(result)
-    yield "executors", _executors(result)
-    yield "records", _records(result["records"])
-    if late := result.get("late_records"):
+    yield from _objective(run.scores)
+    yield "changes", _changes(run)
+    yield "executors", _executors(run)
+    yield "records", _records(run.spark.records)
+    if late := run.scores.late_records:
         yield "late", late_text(late)
 
 
-def _objective(result: Result) -> Iterator[tuple[str, str]]:
-    objective_s, missed = result["slo"]["objective_s"], result["slo"]["violated_share"]
-    if missed is not None:
+def _objective(scores: RunScores) -> Iterator[tuple[str, str]]:
+    objective_s, missed = scores.slo.objective_s, scores.slo.violated_share
+    if missed is not None and objective_s is not None:
         inside = percent(1 - missed)
         yield "objective", f"{inside} of the records within {pretty(objective_s)} s"
 
 
-def _changes(result: Result) -> str:
-    seconds, batches = result["change_s"], result["change_batches"]
-    count = f"{result['rescales']} of {result['rescales_possible']} possible"
-    if seconds["median"] is None:
+def _changes(run: _MeasuredRun) -> str:
+    seconds, batches = run.spark.measures.change_s, run.spark.measures.change_batches
+    count = f"{run.scores.rescales} of {run.rescales_possible} possible"
+    if seconds.median is None:
         return count
     return (
-        f"{count}; there after {table_number(seconds['median'])} s"
-        f" ({pretty(batches['median'])} batches) in the median,"
-        f" {table_number(seconds['max'])} s ({pretty(batches['max'])} batches) at most"
+        f"{count}; there after {table_number(seconds.median)} s"
+        f" ({pretty(batches.median or 0)} batches) in the median,"
+        f" {table_number(seconds.max)} s ({pretty(batches.max or 0)} batches) at most"
     )
 
 
-def _executors(result: Result) -> str:
-    level = result.get("executors")
+def _executors(run: _MeasuredRun) -> str:
+    level = run.scores.executors
     if level is None:
         return "none: in local mode all replicas share one process"
-    made = result["executor_changes"]
+    changes = run.spark.measures.executor_changes
     parts = [
-        f"{table_number(level['avg'])} on average, {level['max']} at most,"
-        f" {_seconds(level, result)} executor-seconds"
+        f"{table_number(level.avg)} on average, {level.max} at most,"
+        f" {_seconds(level, run)} executor-seconds"
     ]
-    for what, there in (("bought", "there"), ("returned", "gone")):
-        median_s = made[f"{what}_s"]["median"]
+    for count, verb, times, there in (
+        (changes.bought, "bought", changes.bought_s, "there"),
+        (changes.returned, "returned", changes.returned_s, "gone"),
+    ):
+        median_s = times.median
         after = f" ({there} after {table_number(median_s)} s in the median)" if median_s else ""
-        parts.append(f"{made[what]} {what}{after}")
+        parts.append(f"{count} {verb}{after}")
     return "; ".join(parts)
 
 
-def _records(records: Mapping[str, Any]) -> str:
-    parts = [f"{pretty(records['offered'])} offered"]
-    if records["complete"] is None:
-        rows = (f"{pretty(rows)} in {topic}" for topic, rows in records["topics"].items())
+def _records(records: RecordBalance) -> str:
+    parts = [f"{pretty(records.offered)} offered"]
+    if records.complete is None:
+        rows = (f"{pretty(rows)} in {topic}" for topic, rows in records.topics.items())
         parts += rows
     else:
-        parts.append(f"{pretty(records['complete'])} processed")
-    parts += [f"{pretty(records[key] or 0)} {key}" for key in ("lost", "doubled")]
-    if records.get("waiting"):
-        parts.append(f"{pretty(records['waiting'])} not there yet")
-    parts += _done_by_operators(records.get("operators", {}))
-    if records["strange"]:
-        parts.append(f"{pretty(records['strange'])} that were never offered")
-    if records["put_aside"]:
-        parts.append(f"{pretty(records['put_aside'])} put aside by on_error")
-    parts.append(f"{pretty(records['dropped'])} dropped")
+        parts.append(f"{pretty(records.complete)} processed")
+    parts += [f"{pretty(records.lost)} lost", f"{pretty(records.doubled)} doubled"]
+    if records.waiting:
+        parts.append(f"{pretty(records.waiting)} not there yet")
+    parts += _done_by_operators(records.operators)
+    if records.strange:
+        parts.append(f"{pretty(records.strange)} that were never offered")
+    if records.put_aside:
+        parts.append(f"{pretty(records.put_aside)} put aside by on_error")
+    parts.append(f"{pretty(records.dropped)} dropped")
     return ", ".join(parts)
 
 
-def _done_by_operators(accounts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]:
     """Rows that functions left out or added, and that came too late."""
     for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
         for name, account in accounts.items():
-            if account[key]:
-                yield f"{pretty(account[key])} {what} {name}"
+            if rows := getattr(account, key):
+                yield f"{pretty(rows)} {what} {name}"
 
 
-def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
-    service_s = result["numbers"].get("service_s")
+def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
+    service_s = spark.numbers.get("service_s")
     if service_s:
         yield ""
         yield from _fold(
             f"Each record waits {pretty(service_s)} s on average, as for the answer of a model"
             " server; the work beside that is real, and short."
         )
-    if directory is not None and result["records"]["topics"]:
+    if directory is not None and spark.records.topics:
         yield ""
         yield from (
             f"penstock topics tail {directory / 'topics' / topic} shows what came out"
-            for topic in list(result["records"]["topics"])[:_TOPICS]
+            for topic in list(spark.records.topics)[:_TOPICS]
         )
-    if directory is not None and result["ended"] in ("stopped", "cut"):
+    if directory is not None and spark.ended in ("stopped", "cut"):
         yield ""
         yield f"penstock run --resume {directory} goes on where it stopped"
 
 
-def _compared(name: str, result: Result) -> list[str]:
-    latency, records = result["latency_s"], result["records"]
-    missed, level = result["slo"]["violated_share"], result.get("executors")
+def _compared(name: str, run: _MeasuredRun) -> list[str]:
+    scores, latency, records = run.scores, run.scores.latency_s, run.spark.records
+    missed, level = scores.slo.violated_share, scores.executors
     return [
         name,
-        table_number(result["replicas"]["avg"]),
-        str(result["replicas"]["max"]),
-        *([table_number(level["avg"]), str(level["max"])] if level else []),
-        *(table_number(latency[key]) for key in ("avg", "p50", "p95", "p99")),
+        table_number(scores.replicas.avg),
+        str(scores.replicas.max),
+        *([table_number(level.avg), str(level.max)] if level else []),
+        *map(table_number, (latency.avg, latency.p50, latency.p95, latency.p99)),
         "-" if missed is None else percent(1 - missed),
-        str(result["rescales"]),
-        pretty(records["offered"]),
-        *("-" if records[key] is None else pretty(records[key]) for key in ("lost", "doubled")),
+        str(scores.rescales),
+        pretty(records.offered),
+        *map(pretty, (records.lost, records.doubled)),
     ]
 
 
-def _courses(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
+def _courses(results: Iterable[str], directory: Path) -> Iterator[str]:
     """Replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)

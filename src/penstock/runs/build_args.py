@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from penstock.errors import InputError, nearest
-from penstock.runs.pipeline_lookup import load_pipeline
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.declaration import declare
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.pipeline_lookup import load_pipeline
 from penstock.workloads.workload import Workload
 
 SET = "--set"

@@ -23,13 +23,14 @@ def make_header(
     decider: Decider,
     schedule: LoopSchedule,
     *,
-    engine_kind: str,
+    engine_kind: str = SIMULATOR,
     objective_s: float | None = None,
 ) -> dict[str, Any]:
     """Return what was asked, and what the policy, its parameters and its guards came to."""
     guards = asdict(decider.guards) if decider.guards is not None else {}
     return {
-        "engine_kind": engine_kind,
+        # journals of simulated runs never had it
+        **({} if engine_kind == SIMULATOR else {"engine_kind": engine_kind}),
         "spec": thaw(spec),
         "policy": decider.policy.name,
         "params": thaw(asdict(decider.params)),

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
-from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError, TruncatedError
-from penstock.runs.journal_tail import JournalTail
 from penstock.pipelines.topic_declaration import errors_topic
+from penstock.runs.journal_tail import JournalTail
 from penstock.topics.embedded.topic import Topic
 
 

@@ -1,40 +1,16 @@
 """What each operator took and gave over a whole run, and what nobody accounts for."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, WRITTEN
+from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.result import OperatorAccount
 from penstock.topics.embedded.topic import Topic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorAccount:
-    """Rows of one operator since the run began."""
-
-    rows_in: int = 0
-    rows_out: int = 0
-    #: Rows that its function left out, and rows that it added.
-    filtered: int = 0
-    expanded: int = 0
-    late: int = 0
-    put_aside: int = 0
-    dropped: int = 0
-    #: Rows of its topics that it has not taken yet.
-    waiting: int = 0
-    #: Rows that no batch took, or that are in a record and not in the topic; and those that
-    #: were taken or published more than once.
-    lost: int = 0
-    doubled: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Write as a plain dictionary."""
-        return asdict(self)
 
 
 def read_accounts(pipeline: Pipeline, layout: RunLayout) -> dict[str, OperatorAccount]:

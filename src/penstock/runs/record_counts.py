@@ -8,15 +8,14 @@ topics are those that no operator reads, so their retention keeps all of their r
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from penstock.pipelines.topic_declaration import errors_topic
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.topic_declaration import errors_topic
 from penstock.topics.embedded.topic import Topic
 
 ID = "id"
@@ -62,18 +61,6 @@ class RecordCounts:
     def strange(self) -> int:
         """Rows with numbers that were never offered."""
         return sum(found.strange or 0 for found in self.topics)
-
-    def to_json(self) -> dict[str, Any]:
-        """Write as plain dictionaries."""
-        return {
-            "offered": self.offered,
-            "complete": self.complete,
-            "missing": self.missing,
-            "doubled": self.doubled,
-            "strange": self.strange,
-            "put_aside": self.put_aside,
-            "topics": {found.topic: found.rows for found in self.topics},
-        }
 
 
 def count_records(pipeline: Pipeline, topics: Path) -> RecordCounts:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from penstock import __version__
-from penstock.runs.journal import Journal, JournalWriter, read_journal
-from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
-from penstock.runs.snapshot_lines import parse_json
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
+from penstock.runs.journal import Journal, JournalWriter, read_journal
+from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
+from penstock.runs.result import RunResult
+from penstock.runs.snapshot_lines import parse_json
 
 VERSION = 1
 SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
@@ -37,7 +38,7 @@ class RunDirectory:
     versions: Mapping[str, str]
     journal: Journal
     #: None if the run has not finished.
-    result: Mapping[str, Any] | None
+    result: RunResult | None
 
 
 def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
@@ -103,9 +104,9 @@ def open_run(
     return journal
 
 
-def finish_run(directory: Path, result: Mapping[str, Any]) -> None:
-    """Write the result; whoever sees the file sees all of it."""
-    _write(directory / RESULT, json.dumps(result, indent=2) + "\n")
+def finish_run(directory: Path, result: RunResult) -> None:
+    """Write the result atomically."""
+    _write(directory / RESULT, json.dumps(result.to_json(), indent=2) + "\n")
 
 
 def _write(path: Path, text: str) -> None:
@@ -161,7 +162,7 @@ def read_run(directory: Path) -> RunDirectory:
         spec=asked["spec"],
         versions=versions,
         journal=read_journal(directory / JOURNAL),
-        result=_read_result(directory / RESULT),
+        result=read_result(directory / RESULT),
     )
 
 
@@ -175,16 +176,14 @@ def _read_asked(path: Path) -> dict[str, Any]:
     return asked
 
 
-def _read_result(path: Path) -> Mapping[str, Any] | None:
+def read_result(path: Path) -> RunResult | None:
+    """Read a result; None if there is none, `InputError` if it is damaged."""
     if not is_file(path):
         return None
     try:
-        result = parse_json(read_text(path))
+        return RunResult.from_json(parse_json(read_text(path)))
     except InputError as error:
         raise error.at(str(path)) from None
-    if not isinstance(result, Mapping):
-        raise InputError("", "is not a result: it must be an object", where=str(path))
-    return result
 
 
 def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[str]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.runs.run_directory import SPEC_FILE, LOCK, RESULT
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
+from penstock.files.lock import Holder, find_holder
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
-from penstock.files.lock import Holder, find_holder
+from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE
 
 #: A loop that has written nothing for so many intervals, and seconds at least, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0

@@ -5,10 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.control.loop import Tick
-from penstock.runs.sample import Sample
-from penstock.runs.tick_json import tick_from_json, tick_to_json
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
+from penstock.runs.result import (
+    AgeStatistics,
+    CountStatistics,
+    LatencyStatistics,
+    ObjectiveScore,
+    OperatorScore,
+    RunScores,
+)
+from penstock.runs.sample import Sample
+from penstock.runs.tick_json import tick_from_json, tick_to_json
 
 
 class Scores:
@@ -103,60 +111,57 @@ class Scores:
             self._degraded += abs(offered - processed) / offered
             self._measured += 1
 
-    def result(self) -> dict[str, Any]:
-        """The figures of the run so far."""
+    def result(self) -> RunScores | None:
+        """Return the figures of the run so far; None before its first tick."""
         if self._before is None:
-            return {}
+            return None
         last, seconds = self._before.status, self._before.at
-        total_s = sum(last.replica_s.values())
-        return {
-            "replicas": {"avg": _round(total_s / seconds), "max": self._most_in_all},
-            "latency_s": _latency(self._latency),
-            "age_s": _ages(self._ages),
-            "rescales": self._rescales,
-            "offered_records": last.offered_records,
-            "processed_records": last.processed_records,
-            "dropped_records": last.dropped_records,
-            "backlog_records": last.backlog_records,
-            **({"late_records": dict(last.late)} if last.late else {}),
-            "throughput_degradation": _round(self._degraded / (self._measured or 1)),
-            "slo": self._slo(),
-            "replica_hours": _round(total_s / 3600),
-            # the second level, where there is one
-            **({} if last.executor_s is None else self._executors(last.executor_s, seconds)),
-            "pause_s": last.pause_s,
-            "operators": {
+        total_s, executor_s = sum(last.replica_s.values()), last.executor_s
+        return RunScores(
+            replicas=CountStatistics(avg=_round(total_s / seconds), max=self._most_in_all),
+            latency_s=_latency(self._latency),
+            age_s=_ages(self._ages),
+            rescales=self._rescales,
+            offered_records=last.offered_records,
+            processed_records=last.processed_records,
+            dropped_records=last.dropped_records,
+            backlog_records=last.backlog_records,
+            late_records=dict(last.late),
+            throughput_degradation=_round(self._degraded / (self._measured or 1)),
+            slo=self._slo(),
+            replica_hours=_round(total_s / 3600),
+            executors=None if executor_s is None else self._executors(executor_s / seconds),
+            executor_hours=None if executor_s is None else _round(executor_s / 3600),
+            pause_s=last.pause_s,
+            operators={
                 name: self._operator(name, s / seconds) for name, s in last.replica_s.items()
             },
-            # told where there is something to tell: such a run says little about its policy
-            **({"unanswered_ticks": self._unanswered} if self._unanswered else {}),
-        }
+            unanswered_ticks=self._unanswered,
+        )
 
-    def _executors(self, executor_s: float, seconds: float) -> dict[str, Any]:
-        return {
-            "executors": {"avg": _round(executor_s / seconds), "max": self._most_executors},
-            "executor_hours": _round(executor_s / 3600),
-        }
+    def _executors(self, average: float) -> CountStatistics:
+        return CountStatistics(avg=_round(average), max=self._most_executors)
 
-    def _slo(self) -> dict[str, Any]:
+    def _slo(self) -> ObjectiveScore:
         if self._objective_s is None or not self._latency.count:
-            return {"objective_s": self._objective_s, "violated_share": None}
+            return ObjectiveScore(objective_s=self._objective_s)
         share = self._latency.share_above(self._objective_s)
-        return {"objective_s": self._objective_s, "violated_share": _round(share)}
+        return ObjectiveScore(objective_s=self._objective_s, violated_share=_round(share))
 
-    def _operator(self, name: str, average: float) -> dict[str, Any]:
-        return {
-            "replicas": {"avg": _round(average), "max": self._most[name]},
-            "rescales": self._by_operator.get(name, 0),
-        }
+    def _operator(self, name: str, average: float) -> OperatorScore:
+        replicas = CountStatistics(avg=_round(average), max=self._most[name])
+        return OperatorScore(replicas=replicas, rescales=self._by_operator.get(name, 0))
 
 
-def score(ticks: Iterable[Tick], objective_s: float | None = None) -> dict[str, Any]:
-    """Return the figures of recorded ticks."""
+def score(ticks: Iterable[Tick], objective_s: float | None = None) -> RunScores:
+    """Return the figures of recorded ticks, at least one."""
     scores = Scores(objective_s)
     for tick in ticks:
         scores.add(tick)
-    return scores.result()
+    result = scores.result()
+    if result is None:
+        raise ValueError("there is no tick to score")
+    return result
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
@@ -172,17 +177,16 @@ def percentile(values: Iterable[float], percent: float) -> float:
     return float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
 
 
-def _latency(histogram: Histogram) -> dict[str, float | None]:
-    """From when records were due to when they were through; None if none was."""
+def _latency(histogram: Histogram) -> LatencyStatistics:
     if not histogram.count:
-        return dict.fromkeys(("avg", "p50", "p95", "p99", "max"))
-    return {
-        "avg": _round(histogram.mean),
-        "p50": _round(histogram.percentile(50)),
-        "p95": _round(histogram.percentile(95)),
-        "p99": _round(histogram.percentile(99)),
-        "max": _round(histogram.max),
-    }
+        return LatencyStatistics()
+    return LatencyStatistics(
+        avg=_round(histogram.mean),
+        p50=_round(histogram.percentile(50)),
+        p95=_round(histogram.percentile(95)),
+        p99=_round(histogram.percentile(99)),
+        max=_round(histogram.max),
+    )
 
 
 def _bare(tick: Tick) -> Tick:
@@ -191,28 +195,27 @@ def _bare(tick: Tick) -> Tick:
     return Tick(at=tick.at, status=status)
 
 
-def _ages(ages: Sample) -> dict[str, float | None]:
-    """Age of records when sources took them, one sample a tick: the thesis' latency."""
+def _ages(ages: Sample) -> AgeStatistics:
     if not ages:
-        return dict.fromkeys(("avg", "p50", "p95", "max"))
-    return {
-        "avg": _round(ages.mean),
-        "p50": _round(percentile(ages.values, 50)),
-        "p95": _round(percentile(ages.values, 95)),
-        "max": _round(ages.max),
-    }
+        return AgeStatistics()
+    return AgeStatistics(
+        avg=_round(ages.mean),
+        p50=_round(percentile(ages.values, 50)),
+        p95=_round(percentile(ages.values, 95)),
+        max=_round(ages.max),
+    )
 
 
 def _round(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def rescales_possible(duration_s: float, interval_s: float, guards: Mapping[str, Any]) -> int:
+def rescales_possible(duration_s: float, interval_s: float, cooldown_s: float | None) -> int:
     """How often a loop with that cool-down could have acted at most.
 
-    >>> rescales_possible(8400, 15, {"cooldown_s": 300})
+    >>> rescales_possible(8400, 15, 300)
     28
     """
-    pause_s = max(interval_s, float(guards.get("cooldown_s") or 0.0))
+    pause_s = max(interval_s, float(cooldown_s or 0.0))
     ticks = -(-pause_s // interval_s)
     return int((duration_s / interval_s - 1) // ticks) + 1

@@ -6,26 +6,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.control.decider import Decider
-from penstock.runs.journal_header import SPARK, make_header
-from penstock.runs.journal_parts import Limits
 from penstock.control.limits import ask_within
 from penstock.control.loop import LoopSchedule
-from penstock.control.registry import find_policy
 from penstock.core.executors import Rules
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
-from penstock.core.params import Params
-from penstock.core.policy import Policy, RunFacts
+from penstock.core.policy import RunFacts
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.spark.cluster.masters import Master, parse_executors, parse_master
 from penstock.errors import InputError, nearest
-from penstock.runs.build_args import build_pipeline
-from penstock.runs.spark_spec import SparkSpec
-from penstock.runs.time_scaling import check_speed_up, speed_up_params
 from penstock.pipelines.pipeline import Pipeline
-from penstock.workloads.registry import make_workload, natural_minutes
+from penstock.runs.build_args import build_pipeline
+from penstock.runs.journal_header import SPARK, make_header
+from penstock.runs.journal_parts import Limits
+from penstock.runs.preparation import (
+    PreparedRun,
+    check_positive,
+    find_operator_policy,
+    parse_params,
+)
+from penstock.runs.spec import SparkSpec
+from penstock.runs.time_scaling import check_speed_up, speed_up_params
 from penstock.workloads.expression import parse
+from penstock.workloads.registry import make_workload, natural_minutes
 from penstock.workloads.workload import Workload
 
 #: What producers follow if nobody says.
@@ -50,25 +54,16 @@ RUN_MINUTES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedSparkRun:
-    """A run made ready: everything loaded and checked, nothing begun."""
+class PreparedSparkRun(PreparedRun):
+    """A run on Spark, loaded and checked, not yet started; its load is that of each fed topic."""
 
     spec: SparkSpec
     pipeline: Pipeline
     #: What it was built with.
     numbers: Mapping[str, Any]
     topology: Topology
-    #: As it is offered to each topic that the pipeline produces; None if it produces none.
-    load: Workload | None
-    policy: Policy
-    params: Params
-    guards: Guards
     initial: Mapping[str, int]
-    interval_s: float
     window_s: float
-    #: Seconds that the run takes without its end, in which what waits is worked off.
-    duration_s: float
-    objective_s: float | None
     #: Where it runs, and what executors keep to; None: one process with room for all replicas.
     master: Master | None = None
     executors: Rules | None = None
@@ -81,8 +76,15 @@ class PreparedSparkRun:
         return (self.spec.workload or WORKLOAD) if self.load is not None else ""
 
     def decider(self) -> Decider:
-        """Return a decider that remembers nothing, and waits for no policy beyond its tick."""
+        """Return a decider without a past, which waits for no policy beyond its tick."""
         return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
+
+    @property
+    def shortest_cooldown_s(self) -> float | None:
+        """The shortest pause after a change; None without any."""
+        guards = self.guards
+        pauses = (guards.cooldown_s, guards.cooldown_up_s, guards.cooldown_down_s)
+        return min((pause_s for pause_s in pauses if pause_s), default=None)
 
     @property
     def most_replicas(self) -> int:
@@ -117,10 +119,8 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
         pipeline = following(load)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
-    policy = find_policy(spec.policy)
-    if policy.reads != "operators":
-        raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
-    given = {**policy.params_for(_run_facts(pipeline, load, objective_s)), **spec.params}
+    policy = find_operator_policy(spec.policy)
+    defaults = policy.params_for(_run_facts(pipeline, load, objective_s))
     interval_s = _interval_s(spec)
     prepared = PreparedSparkRun(
         spec=spec,
@@ -129,8 +129,10 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
         topology=topology,
         load=load,
         policy=policy,
-        params=speed_up_params(policy.params.parse(given, f"parameter of {policy.name}"), faster),
-        guards=speed_up_params(Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster),
+        params=speed_up_params(parse_params(policy, defaults, spec.params), faster),
+        guards=speed_up_params(
+            Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster
+        ),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
         window_s=max(WINDOW_S / faster, MIN_WINDOW_S, interval_s),
@@ -196,13 +198,8 @@ def _interval_s(spec: SparkSpec) -> float:
 
 
 def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
-    for name, value in (
-        ("--objective", objective_s),
-        ("--interval", spec.interval_s),
-        ("--batch", spec.batch_s),
-    ):
-        if value is not None and not 0 < value < math.inf:
-            raise InputError(name, f"must be above 0 and finite, got {value:g}")
+    times = {"--objective": objective_s, "--interval": spec.interval_s, "--batch": spec.batch_s}
+    check_positive(times)
     Limits.of(spec.journal_mb)
     if spec.minutes is not None and not spec.minutes >= 1 / 60:
         raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")

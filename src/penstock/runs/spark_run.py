@@ -8,49 +8,55 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
-from penstock.runs.journal import JournalWriter, read_newest, read_recent
-from penstock.runs.journal_parts import Limits
 from penstock.control.loop import LoopSchedule, Tick, run_loop
-from penstock.runs.replay import recall
-from penstock.runs.run_directory import SPEC_FILE, JOURNAL, finish_run, open_run
-from penstock.runs.scores import rescales_possible
-from penstock.runs.tick_json import add_spent, rename_operators
 from penstock.core.snapshot import Snapshot
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
-from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
-from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.java import check_java
 from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.run_layout import RunLayout
-from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
 from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
+from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
 from penstock.engines.spark.cluster.worker_pool import start_workers
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
+from penstock.files.lock import Lock
 from penstock.runs.background_call import BackgroundCall
-from penstock.runs.record_counts import count_records, readers_of
-from penstock.runs.pipeline_changes import check_description, earlier_names
-from penstock.runs.producers import ProducerThreads
-from penstock.runs.run_lock import (
-    remove_empty_run,
-    run_lock,
-    hush_logging,
-    silence_accumulator_server,
-    keep_signal_handlers,
-    spark_errors,
+from penstock.runs.journal import JournalWriter, read_newest, read_recent
+from penstock.runs.journal_parts import Limits
+from penstock.runs.observer import (
+    ObservedEngine,
+    RunObserver,
+    RunProgress,
+    StopCondition,
+    StopRequest,
 )
 from penstock.runs.operator_totals import read_accounts
-from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.output_size import bound_output
+from penstock.runs.pipeline_changes import check_description, earlier_names
+from penstock.runs.producers import ProducerThreads
+from penstock.runs.record_counts import count_records, readers_of
+from penstock.runs.replay import recall
+from penstock.runs.result import RecordBalance, RunResult, RunScores, SparkResult
+from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
+from penstock.runs.run_lock import (
+    hush_logging,
+    keep_signal_handlers,
+    remove_empty_run,
+    run_lock,
+    silence_accumulator_server,
+    spark_errors,
+)
+from penstock.runs.scores import rescales_possible
 from penstock.runs.spark_preparation import PreparedSparkRun
-from penstock.runs.observer import StopCondition, RunProgress, StopRequest, RunObserver, ObservedEngine
-from penstock.files.lock import Lock
+from penstock.runs.spark_scores import SparkScores, offered_rate, records
+from penstock.runs.tick_json import add_spent, rename_operators
 
 #: Replicas that are kept ready at most.
 MAX_WARM = 32
@@ -62,8 +68,8 @@ def run_on_spark(
     watch: RunObserver,
     stop: StopRequest,
     allow_removal: Collection[str] = (),
-) -> dict[str, Any]:
-    """Run it to its end, or go on with what the directory holds; return its figures.
+) -> RunResult:
+    """Run it to its end, or go on with what the directory holds; return its result.
 
     To be called in the main thread; a signal handler may ask it to stop. Operators that were
     removed from the pipeline of a run must be named in `allow_removal`.
@@ -95,7 +101,12 @@ class _Run:
     """The parts of one run, and how they hang together."""
 
     def __init__(
-        self, prepared: PreparedSparkRun, directory: Path, watch: RunObserver, stop: StopRequest, journal: JournalWriter
+        self,
+        prepared: PreparedSparkRun,
+        directory: Path,
+        watch: RunObserver,
+        stop: StopRequest,
+        journal: JournalWriter,
     ) -> None:
         self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
         self._layout = RunLayout(directory.resolve())
@@ -122,7 +133,7 @@ class _Run:
         if self._outcome.last is not None:
             self._before = rename_operators(self._outcome.last, earlier_names(path.parent))
 
-    def carry_out(self, lock: Lock) -> dict[str, Any]:
+    def carry_out(self, lock: Lock) -> RunResult:
         with ExitStack() as ending_with:
             engine = self._start(lock, ending_with)
             feeding = self._feeding()
@@ -272,35 +283,38 @@ class _Run:
         self._watch.tick(tick)
         bound_output(self._layout.log.with_suffix(".out"))
 
-    def _result(self, engine: SparkEngine, ending: StopCondition) -> dict[str, Any]:
-        prepared = self._prepared
-        pipeline, load = prepared.pipeline, prepared.load
+    def _result(self, engine: SparkEngine, ending: StopCondition) -> RunResult:
+        prepared, pipeline = self._prepared, self._prepared.pipeline
         shares = sum(feed.share for feed in pipeline.feeds.values())
-        peak_rate = load.peak_rate * shares if load is not None else None
-        figures = self._outcome.result(peak_rate)
-        told = prepared.guards
-        pauses = [s for s in (told.cooldown_s, told.cooldown_up_s, told.cooldown_down_s) if s]
-        guards = {"cooldown_s": min(pauses, default=None)}
-        length_s = max(prepared.interval_s, figures.get("seconds", 0.0))
-        return {
-            "spec": prepared.spec.to_json(),
-            "numbers": dict(prepared.numbers),
-            "ended": self._how(engine, ending),
-            **figures,
-            "rescales_possible": rescales_possible(length_s, prepared.interval_s, guards),
-            "records": records(
-                count_records(pipeline, self._layout.run / "topics"),
-                figures.get("dropped_records", 0),
-                read_accounts(pipeline, self._layout),
-                is_drained=ending.is_drained,
-                reducing=[
-                    name
-                    for name, operator in pipeline.operators.items()
-                    if operator.kind in ("sliced", "native")
-                ],
+        peak_rate = prepared.load.peak_rate * shares if prepared.load is not None else None
+        scores, measures = self._outcome.scores(), self._outcome.measures(peak_rate)
+        length_s = max(prepared.interval_s, measures.seconds)
+        return RunResult(
+            spec=prepared.spec.to_json(),
+            scores=scores,
+            rescales_possible=rescales_possible(
+                length_s, prepared.interval_s, prepared.shortest_cooldown_s
             ),
-            "failed": dict(engine.failed),
-        }
+            spark=SparkResult(
+                ended=self._how(engine, ending),
+                numbers=dict(prepared.numbers),
+                measures=measures,
+                records=self._records(scores, is_drained=ending.is_drained),
+                failed=dict(engine.failed),
+            ),
+        )
+
+    def _records(self, scores: RunScores | None, *, is_drained: bool) -> RecordBalance:
+        operators = self._prepared.pipeline.operators.items()
+        return records(
+            count_records(self._prepared.pipeline, self._layout.run / "topics"),
+            scores.dropped_records if scores is not None else 0,
+            read_accounts(self._prepared.pipeline, self._layout),
+            is_drained=is_drained,
+            reducing=[
+                name for name, operator in operators if operator.kind in ("sliced", "native")
+            ],
+        )
 
     def _how(self, engine: SparkEngine, ending: StopCondition) -> str:
         if engine.failed:

@@ -10,14 +10,22 @@ from statistics import median
 from typing import Any
 
 from penstock.control.loop import Tick
-from penstock.runs.sample import Sample
-from penstock.runs.scores import Scores
 from penstock.core.numbers import ceil
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.port import Event
 from penstock.runs.record_counts import RecordCounts
-from penstock.runs.operator_totals import OperatorAccount
+from penstock.runs.result import (
+    ExecutorChanges,
+    OperatorAccount,
+    RecordBalance,
+    RunScores,
+    SparkMeasures,
+    Spread,
+    StaticPeak,
+)
+from penstock.runs.sample import Sample
+from penstock.runs.scores import Scores
 
 
 class SparkScores:
@@ -68,17 +76,20 @@ class SparkScores:
             if isinstance(floor_s, int | float):
                 self._floor_s[name].add(float(floor_s))
 
-    def result(self, peak_rate: float | None = None) -> dict[str, Any]:
-        """The figures of the run so far; the peak is the measured one if none is given."""
-        return {
-            "seconds": self._at,
-            **self._scores.result(),
-            "static_peak": self._static_peak(self._peak if peak_rate is None else peak_rate),
-            "floor_s": self._longest_floor_s(),
-            "change_s": _spread(self._change_s),
-            "change_batches": _spread(self._change_batches),
-            "executor_changes": self._executors.result(),
-        }
+    def scores(self) -> RunScores | None:
+        """Return the figures that every run has; None before its first tick."""
+        return self._scores.result()
+
+    def measures(self, peak_rate: float | None = None) -> SparkMeasures:
+        """Return the figures of Spark so far; the peak is the measured one if none is given."""
+        return SparkMeasures(
+            seconds=self._at,
+            static_peak=self._static_peak(self._peak if peak_rate is None else peak_rate),
+            floor_s=self._longest_floor_s(),
+            change_s=_spread(self._change_s),
+            change_batches=_spread(self._change_batches),
+            executor_changes=self._executors.result(),
+        )
 
     @property
     def last(self) -> Tick | None:
@@ -115,13 +126,13 @@ class SparkScores:
         self._executors = _Executors.from_json(data["executors"])
         self._graph = Topology.of(data["upstream"]) if data["upstream"] is not None else None
 
-    def _static_peak(self, peak_rate: float) -> dict[str, Any]:
+    def _static_peak(self, peak_rate: float) -> StaticPeak:
         """Replicas that carry the peak all the time."""
         needed = {}
         for name, times in self._service_s.items():
             visits = self._taken[name] / self._offered if self._offered else 1.0
             needed[name] = max(1, ceil(peak_rate * visits * median(times.values)))
-        return {"peak_rate": peak_rate, "replicas": sum(needed.values()), "operators": needed}
+        return StaticPeak(peak_rate=peak_rate, replicas=sum(needed.values()), operators=needed)
 
     def _longest_floor_s(self) -> float | None:
         """What batches take without any work, along the path on which that is most."""
@@ -153,14 +164,14 @@ class _Executors:
             times = self._bought_s if self._step > 0 else self._returned_s
             times.add(event.numbers["after_s"])
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> ExecutorChanges:
         """Return the figures."""
-        return {
-            "bought": self._bought,
-            "returned": self._returned,
-            "bought_s": _spread(self._bought_s),
-            "returned_s": _spread(self._returned_s),
-        }
+        return ExecutorChanges(
+            bought=self._bought,
+            returned=self._returned,
+            bought_s=_spread(self._bought_s),
+            returned_s=_spread(self._returned_s),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Write everything that was added up."""
@@ -197,7 +208,7 @@ def records(
     *,
     is_drained: bool,
     reducing: Collection[str] = (),
-) -> dict[str, Any]:
+) -> RecordBalance:
     """Say what became of the records.
 
     Lost is what no batch took, by the offsets of all batches. Where records carry numbers, a
@@ -211,18 +222,23 @@ def records(
     expands = any(account.expanded for account in accounts.values()) or bool(reducing)
     lost = sum(account.lost for account in accounts.values())
     doubled = sum(account.doubled for account in accounts.values())
-    return {
-        **counts.to_json(),
-        "dropped": dropped,
-        "lost": max(lost, by_number),
-        "doubled": max(doubled, 0 if expands else counts.doubled or 0),
-        "drained": is_drained,
-        "waiting": max(0, unexplained - by_number) if not is_drained else 0,
-        "operators": {name: account.to_json() for name, account in accounts.items()},
-    }
+    return RecordBalance(
+        offered=counts.offered,
+        complete=counts.complete,
+        missing=counts.missing,
+        doubled=max(doubled, 0 if expands else counts.doubled or 0),
+        strange=counts.strange,
+        put_aside=counts.put_aside,
+        topics={last.topic: last.rows for last in counts.topics},
+        dropped=dropped,
+        lost=max(lost, by_number),
+        drained=is_drained,
+        waiting=max(0, unexplained - by_number) if not is_drained else 0,
+        operators=accounts,
+    )
 
 
-def _spread(sample: Sample) -> dict[str, float | None]:
+def _spread(sample: Sample) -> Spread:
     if not sample:
-        return {"median": None, "max": None}
-    return {"median": round(median(sample.values), 3), "max": round(sample.max, 3)}
+        return Spread()
+    return Spread(median=round(median(sample.values), 3), max=round(sample.max, 3))

@@ -70,6 +70,10 @@ def _is_positive(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value < float("inf")
 
 
+def _is_not_negative(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
+
+
 def _is_initial(value: Any) -> bool:
     if isinstance(value, Mapping):
         return bool(value) and all(_is_count(number) for number in value.values())
@@ -78,7 +82,7 @@ def _is_initial(value: Any) -> bool:
 
 _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
-        ("query", "workload", "policy", "engine", "mode", "master", "executors"),
+        ("query", "pipeline", "workload", "policy", "engine", "mode", "master", "executors"),
         ("a name", _is_name),
     ),
     **dict.fromkeys(TABLES, ("a table such as { target = 0.7 }", _is_table)),
@@ -86,10 +90,11 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ("objective_s", "interval_s", "batch_s"), ("a number of seconds above 0", _is_positive)
     ),
     **dict.fromkeys(
-        ("speed_up", "rate_scale", "journal_mb", "retry_minutes"),
+        ("minutes", "speed_up", "rate_scale", "journal_mb"),
         ("a number above 0", _is_positive),
     ),
-    "minutes": ("a number above 0", _is_positive),
+    "retry_minutes": ("a number of at least 0", _is_not_negative),
+    "seed": ("a whole number", lambda value: type(value) is int),
     "dry_run": ("true or false", lambda value: isinstance(value, bool)),
     "initial": ("a number of replicas, or a table of them by operator", _is_initial),
 }

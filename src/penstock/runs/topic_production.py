@@ -8,19 +8,19 @@ from typing import Any, get_args
 
 import pyarrow as pa
 
-from penstock.runs.plain_rows import plain_rows
-from penstock.errors import InputError, nearest
 from penstock.core.progress import WorkProgress
-from penstock.pipelines.topic_declaration import MakeRows
-from penstock.pipelines.row_production import call_make, fitted
+from penstock.errors import InputError, nearest
 from penstock.pipelines.loader import load_file
+from penstock.pipelines.row_production import call_make, fitted
+from penstock.pipelines.topic_declaration import MakeRows
+from penstock.runs.plain_rows import plain_rows
 from penstock.topics.ddl import TIMESTAMP
-from penstock.topics.producer import Producer
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.producer import Producer
+from penstock.workloads.expression import Named, parse
 from penstock.workloads.pattern import ArrivalName
 from penstock.workloads.registry import find_pattern, make_workload
-from penstock.workloads.expression import Named, parse
 
 #: The name under which rows are published.
 WRITER = "producer"

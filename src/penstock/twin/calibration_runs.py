@@ -13,7 +13,8 @@ from penstock.engines.port import Batch
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, engine_kind
 from penstock.runs.run_directory import RunDirectory, read_run
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 #: Batches of the first seconds are those of a JVM that still compiles.
 BEGINNING_S = 5.0
@@ -143,7 +144,7 @@ def declared(directory: Path) -> dict[str, OperatorBatches]:
 
 def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
     """Prepare a simulated run again for its pipeline."""
-    pipeline = prepare_simulation(RunSpec.from_json(run.spec)).pipeline
+    pipeline = prepare_simulation(SimulationSpec.from_json(run.spec)).pipeline
     return {
         op.name: OperatorBatches(
             name=op.name,

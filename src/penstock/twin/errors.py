@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.frozen_dict import FrozenDict
-
-Figures = Mapping[str, Any]
+from penstock.runs.result import RunScores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +13,7 @@ class ErrorBound:
     """A figure, and how far the twin may be off: a share of the real one, or a number."""
 
     name: str
-    of: Callable[[Figures], float | None]
+    of: Callable[[RunScores], float | None]
     most: float
     is_share: bool
 
@@ -26,11 +25,9 @@ class ErrorBound:
 
 
 BOUNDS = (
-    ErrorBound(name="mean replicas", of=lambda f: f["replicas"]["avg"], most=0.15, is_share=True),
-    ErrorBound(
-        name="mean latency, s", of=lambda f: f["latency_s"]["avg"], most=0.25, is_share=True
-    ),
-    ErrorBound(name="rescales", of=lambda f: f["rescales"], most=2.0, is_share=False),
+    ErrorBound(name="mean replicas", of=lambda f: f.replicas.avg, most=0.15, is_share=True),
+    ErrorBound(name="mean latency, s", of=lambda f: f.latency_s.avg, most=0.25, is_share=True),
+    ErrorBound(name="rescales", of=lambda f: f.rescales, most=2.0, is_share=False),
 )
 
 
@@ -62,7 +59,7 @@ class TwinErrors:
         return abs(self.error) <= self.bound.most + 1e-9
 
 
-def compared(real: Figures, twins: Sequence[Figures]) -> tuple[TwinErrors, ...]:
+def compared(real: RunScores, twins: Sequence[RunScores]) -> tuple[TwinErrors, ...]:
     """Compare a run with its twins."""
     return tuple(
         TwinErrors(

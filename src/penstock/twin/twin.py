@@ -20,10 +20,11 @@ from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
+from penstock.runs.result import RunScores
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import OperatorBatches, declared
 
 
@@ -133,6 +134,6 @@ def _operator(
     )
 
 
-def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> dict[str, Any]:
+def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
     """Return the scores of a run, real or not."""
     return score(ticks, objective_s)

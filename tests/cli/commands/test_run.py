@@ -17,6 +17,7 @@ from penstock.cli.commands.run import EXAMPLES
 from penstock.cli.main import build_parser, main
 from penstock.cli.run_options import read_run_spec
 from penstock.reports.spark_result_text import comparison, report
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run, read_run
 from penstock.runs.spark_preparation import (
     COOLDOWNS,
@@ -29,7 +30,7 @@ from penstock.runs.spark_preparation import (
     WINDOW_S,
     prepare_spark_run,
 )
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,7 +181,7 @@ RESULT: dict[str, Any] = {
 
 def shown(directory: Path, **changes: Any) -> str:
     begin_run(directory, {}, {}).__exit__(None, None, None)
-    return "\n".join(report({**RESULT, **changes}, directory))
+    return "\n".join(report(RunResult.from_json({**RESULT, **changes}), directory))
 
 
 def unfolded(text: str) -> str:
@@ -229,7 +230,9 @@ def test_on_a_cluster_both_levels_are_shown(tmp_path: Path) -> None:
         " 2 bought (there after 4.5 s in the median); 1 returned"
     ) in unfolded(text)
     begin_run(tmp_path / "ds2", {}, {}).__exit__(None, None, None)
-    above, _, row, *_ = comparison({"ds2": {**RESULT, **ON_A_CLUSTER}}, tmp_path)
+    above, _, row, *_ = comparison(
+        {"ds2": RunResult.from_json({**RESULT, **ON_A_CLUSTER})}, tmp_path
+    )
     assert above.split()[:2] == ["replicas", "executors"]
     assert row.split()[:6] == ["ds2", "4.0", "9", "1.8", "3", "1.0"]
 
@@ -263,7 +266,8 @@ def test_a_run_that_was_stopped_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_policies_beside_each_other(tmp_path: Path) -> None:
-    results = {"ds2": RESULT, "psps": {**RESULT, "replicas": {"avg": 6.5, "max": 12}}}
+    more = {**RESULT, "replicas": {"avg": 6.5, "max": 12}}
+    results = {"ds2": RunResult.from_json(RESULT), "psps": RunResult.from_json(more)}
     for name in results:
         begin_run(tmp_path / name, {}, {}).__exit__(None, None, None)
     lines = comparison(results, tmp_path)
@@ -274,7 +278,7 @@ def test_policies_beside_each_other(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ended_before_its_first_decision(tmp_path: Path) -> None:
-    assert "nothing was measured" in report({"ended": "stopped"}, tmp_path)[0]
+    assert "nothing was measured" in report(RunResult.from_json({"ended": "stopped"}), tmp_path)[0]
 
 
 def test_what_has_finished_is_shown_without_running_again(
@@ -282,7 +286,8 @@ def test_what_has_finished_is_shown_without_running_again(
 ) -> None:
     prepared = prepare_spark_run(SparkSpec(pipeline=tiny))
     begin_run(tmp_path / "run", prepared.spec.to_json(), prepared.header()).__exit__(*[None] * 3)
-    finish_run(tmp_path / "run", {**RESULT, "spec": prepared.spec.to_json()})
+    result = RunResult.from_json({**RESULT, "spec": prepared.spec.to_json()})
+    finish_run(tmp_path / "run", result)
     assert main(["run", "--resume", str(tmp_path / "run")]) == 0
     told = capsys.readouterr()
     assert "has finished already" in told.err
@@ -422,7 +427,7 @@ def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(
     assert result["operators"]["double"]["replicas"]["max"] >= 2
     assert result["change_s"]["median"] > 0
     recorded = read_run(directory)
-    assert recorded.result == result
+    assert recorded.result == RunResult.from_json(result)
     assert recorded.journal.run["engine_kind"] == "spark"
     ticks = recorded.journal.ticks
     assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})

@@ -22,6 +22,7 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Holder, Lock, find_holder
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.result import RunResult, SparkResult
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.run_status import MAX_STALL_S, read_status
 from penstock.state.version import Version
@@ -240,7 +241,7 @@ def test_what_is_stuck_is_unhealthy(run: Path) -> None:
 def test_a_run_that_nobody_runs(run: Path, ended: str | None, code: int, capsys: Capture) -> None:
     append(run, tick(15.0))
     if ended:
-        finish_run(run, {"ended": ended})
+        finish_run(run, RunResult(spec={}, spark=SparkResult(ended=ended)))
     found = status(run, capsys)
     assert (found[0], found[1]["state"]) == (code, ended or "killed")
     main(["status", str(run)])

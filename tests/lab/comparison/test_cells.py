@@ -7,7 +7,7 @@ import pytest
 
 from penstock.lab.comparison.cells import COST, FIGURES, HINDSIGHT, LATENCY, Group, compare
 from penstock.lab.grid.grid import Cell
-from penstock.runs.simulation import RunSpec
+from penstock.runs.spec import SimulationSpec
 
 Runs = Mapping[int, tuple[float, float]]
 
@@ -29,7 +29,7 @@ def result(seed: int, cost: float, latency: float, **more: Any) -> dict[str, Any
 
 
 def cell(label: str, group: str = "q1, cosine") -> Cell:
-    spec = RunSpec(policy=label.partition(" ")[0])
+    spec = SimulationSpec(policy=label.partition(" ")[0])
     return Cell(name=f"{group}-{label}", group=group, label=label, specs=(spec,))
 
 

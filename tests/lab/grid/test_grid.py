@@ -8,7 +8,7 @@ import pytest
 from penstock.errors import InputError
 from penstock.lab.grid.backends import KINDS
 from penstock.lab.grid.grid import check_grid, parse_grid, read_grid
-from penstock.runs.simulation import RunSpec
+from penstock.runs.spec import SimulationSpec
 from penstock.runs.spec_fields import check_field
 
 SHIPPED = Path(__file__).parents[3] / "experiments" / "policies-on-cosine.toml"
@@ -30,7 +30,7 @@ def test_every_choice_meets_every_other_one_for_every_seed() -> None:
 
 def test_an_empty_grid_is_the_published_run() -> None:
     (cell,) = parse_grid({}).cells
-    assert cell.specs == (RunSpec(),)
+    assert cell.specs == (SimulationSpec(),)
 
 
 def test_a_cell_has_what_all_have_and_what_it_chose() -> None:
@@ -43,7 +43,7 @@ def test_a_cell_has_what_all_have_and_what_it_chose() -> None:
     assert found.name == "mine"
     assert found.runs == {
         "q1-cosine-hpa-cpu_b=5": (
-            RunSpec(
+            SimulationSpec(
                 engine="spark", minutes=30, policy="hpa-cpu", params={"a": 1, "b": 5},
                 initial=3, seed=7,
             ),

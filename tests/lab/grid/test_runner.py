@@ -11,25 +11,26 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
 from penstock.lab.grid.runner import in_parallel, kept_results, run_all
 from penstock.lab.grid.simulated_backend import SimulatedBackend
-from penstock.runs.simulation import RunSpec, simulate
+from penstock.runs.simulated_run import simulate
+from penstock.runs.spec import SimulationSpec
 
-BRIEF = RunSpec(minutes=2)
-CALLS: list[RunSpec] = []
+BRIEF = SimulationSpec(minutes=2)
+CALLS: list[SimulationSpec] = []
 
 
-def note(spec: RunSpec) -> dict[str, Any]:
+def note(spec: SimulationSpec) -> dict[str, Any]:
     """A run that is quick and remembers that it was asked for."""
     CALLS.append(spec)
     return {"spec": spec.to_json(), "answer": spec.seed}
 
 
-def fail_at_three(spec: RunSpec) -> dict[str, Any]:
+def fail_at_three(spec: SimulationSpec) -> dict[str, Any]:
     if spec.seed == 3:
         raise InputError("seed", "is three")
     return note(spec)
 
 
-def interrupt_at_three(spec: RunSpec) -> dict[str, Any]:
+def interrupt_at_three(spec: SimulationSpec) -> dict[str, Any]:
     if spec.seed == 3:
         raise KeyboardInterrupt
     return note(spec)
@@ -44,7 +45,7 @@ def _forget() -> None:
     CALLS.clear()
 
 
-def cells(*policies: str, seeds: int = 3) -> dict[str, list[RunSpec]]:
+def cells(*policies: str, seeds: int = 3) -> dict[str, list[SimulationSpec]]:
     return {
         policy: [replace(BRIEF, policy=policy, seed=seed) for seed in range(1, seeds + 1)]
         for policy in policies
@@ -72,7 +73,7 @@ def test_every_cell_has_a_run_before_any_has_two() -> None:
 def test_processes_answer_as_one_does(tmp_path: Path) -> None:
     specs = {name: runs[:1] for name, runs in cells("ds2", "static").items()}
     together = run_all(specs, SimulatedBackend(), tmp_path, jobs=2)
-    assert together == {name: [simulate(runs[0])] for name, runs in specs.items()}
+    assert together == {name: [simulate(runs[0]).to_json()] for name, runs in specs.items()}
     assert sorted(f.name for f in (tmp_path / "results").iterdir()) == [
         "ds2-1.json", "static-1.json",
     ]  # fmt: skip
@@ -141,7 +142,7 @@ def test_a_seed_must_not_be_there_twice() -> None:
 def test_a_result_holds_its_spec(tmp_path: Path) -> None:
     run_all(cells("ds2", seeds=1), SimulatedBackend(note), tmp_path, jobs=1)
     stored = json.loads((tmp_path / "results" / "ds2-1.json").read_text())
-    assert RunSpec.from_json(stored["spec"]) == cells("ds2")["ds2"][0]
+    assert SimulationSpec.from_json(stored["spec"]) == cells("ds2")["ds2"][0]
     assert stored["version"] == 1 and stored["result"]["answer"] == 1
 
 

@@ -10,7 +10,7 @@ from penstock.errors import InputError, PenstockError
 from penstock.lab.grid.grid import Grid, check_grid, parse_grid, read_grid
 from penstock.lab.grid.runner import kept_results, run_all
 from penstock.lab.grid.spark_backend import SparkBackend
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 from penstock.workloads.registry import make_workload
 
 EXPERIMENTS = Path(__file__).parents[3] / "experiments" / "spark"

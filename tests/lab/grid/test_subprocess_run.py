@@ -1,4 +1,4 @@
-"""A run in a process of its own: a stand-in for `penstock run`, no Spark."""
+"""A run in a child process: a stand-in for the real one, no Spark."""
 
 import json
 import os
@@ -13,29 +13,35 @@ import pytest
 from penstock.errors import LockedError, PenstockError
 from penstock.files.lock import Lock
 from penstock.lab.grid.subprocess_run import OUTPUT, REPORT, run_in_subprocess
-from penstock.runs.spark_spec import SparkSpec, read_spec
+from penstock.runs.spec import SparkSpec, read_spec
 
 SPEC = SparkSpec(pipeline="images", workload="pulsar", minutes=3, numbers={"service_s": 0.2})
 
 
 def command(body: str) -> tuple[str, ...]:
-    """A program that gets the directory as its last argument, as `penstock run --resume` does."""
+    """A program that gets the directory as its last argument, as the child of a real run does."""
     head = "import json, os, pathlib, signal, sys, time\nplace = pathlib.Path(sys.argv[1])\n"
     return (sys.executable, "-c", head + body)
 
 
-def ending(ended: str) -> str:
+def ending(how: str) -> str:
     return f"""
-told = {{"ended": "{ended}", "replicas": {{"avg": 2.0}}}}
+told = {{"ended": "{how}", "replicas": {{"avg": 2.0}}}}
 (place / "result.json").write_text(json.dumps(told))
 """
+
+
+def ended(place: Path, program: tuple[str, ...]) -> str:
+    result = run_in_subprocess(SPEC, place, program)
+    assert result.spark is not None
+    return result.spark.ended
 
 
 def test_the_run_finds_its_spec_and_leaves_what_it_shows(tmp_path: Path) -> None:
     place = tmp_path / "a-1"
     body = "print('figures'); print('tick', file=sys.stderr)" + ending("finished")
     result = run_in_subprocess(SPEC, place, command(body))
-    assert result["replicas"] == {"avg": 2.0}
+    assert result.scores is not None and result.scores.replicas.avg == 2.0
     assert read_spec(place) == SPEC
     assert (place / REPORT).read_text() == "figures\n"
     assert (place / OUTPUT).read_text() == "tick\n"
@@ -44,7 +50,7 @@ def test_the_run_finds_its_spec_and_leaves_what_it_shows(tmp_path: Path) -> None
 def test_the_run_begins_a_journal_of_its_own(tmp_path: Path) -> None:
     """A line that is there already would make it a run that goes on."""
     body = "assert not (place / 'journal.jsonl').exists()" + ending("finished")
-    assert run_in_subprocess(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
+    assert ended(tmp_path / "a-1", command(body)) == "finished"
 
 
 def test_what_an_earlier_run_has_left_goes(tmp_path: Path) -> None:
@@ -52,7 +58,7 @@ def test_what_an_earlier_run_has_left_goes(tmp_path: Path) -> None:
     (place / "topics").mkdir(parents=True)
     (place / "result.json").write_text(json.dumps({"ended": "stopped"}))
     body = "assert not (place / 'topics').exists()" + ending("cut")
-    assert run_in_subprocess(SPEC, place, command(body))["ended"] == "cut"
+    assert ended(place, command(body)) == "cut"
 
 
 def test_data_of_an_earlier_run_is_moved_aside(tmp_path: Path) -> None:
@@ -62,7 +68,7 @@ def test_data_of_an_earlier_run_is_moved_aside(tmp_path: Path) -> None:
         commits.mkdir(parents=True)
         (commits / "00000000000000000000.json").write_text(str(number))
         body = "assert not (place / 'topics').exists()" + ending("cut")
-        assert run_in_subprocess(SPEC, place, command(body))["ended"] == "cut"
+        assert ended(place, command(body)) == "cut"
     kept = [tmp_path / f"a-1.earlier-{number}" / "topics" for number in (1, 2)]
     assert [len(list(topics.rglob("*.json"))) for topics in kept] == [1, 1]
 
@@ -78,11 +84,11 @@ def test_a_run_that_still_goes_on_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ("sys.exit(1)", "did not come to its end (it said nothing)"),
+        ("sys.exit(1)", "did not finish (no output)"),
         ("print('error: it burns', file=sys.stderr); os._exit(1)", "(error: it burns)"),
-        ("os.kill(os.getpid(), signal.SIGKILL)", "did not come to its end"),
-        (ending("failed"), "it has failed"),
-        (ending("stopped"), "it has stopped"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "did not finish"),
+        (ending("failed"), "the run has failed"),
+        (ending("stopped"), "the run has stopped"),
         ("(place / 'result.json').write_text('{\"ended\": \"finished\"}')", "too short"),
     ],
 )  # fmt: skip
@@ -133,6 +139,6 @@ def test_what_is_ignored_stays_ignored(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         body = "os.kill(os.getppid(), signal.SIGHUP)" + ending("finished")
-        assert run_in_subprocess(SPEC, tmp_path / "a-1", command(body))["ended"] == "finished"
+        assert ended(tmp_path / "a-1", command(body)) == "finished"
     finally:
         signal.signal(signal.SIGHUP, before)

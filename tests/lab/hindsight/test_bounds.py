@@ -10,13 +10,14 @@ from penstock.errors import PenstockError
 from penstock.lab.hindsight import bounds
 from penstock.lab.hindsight.bounds import with_hindsight
 from penstock.lab.hindsight.cheapest_run import hindsight
-from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
+from penstock.runs.simulated_run import PreparedSimulation, prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
-BRIEF = RunSpec(minutes=2)
+BRIEF = SimulationSpec(minutes=2)
 
 
 def run_of(hours: float, **fields: Any) -> dict[str, Any]:
-    return {"spec": RunSpec(minutes=2, **fields).to_json(), "replica_hours": hours}
+    return {"spec": SimulationSpec(minutes=2, **fields).to_json(), "replica_hours": hours}
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from penstock.lab.hindsight.cheapest_run import (
 )
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.runs.scores import score
-from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
+from penstock.runs.simulated_run import PreparedSimulation, prepare_simulation
+from penstock.runs.spec import SimulationSpec
 from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ MAP = SimulatedOperator(name="map", capacity_rate=10.0, state_mb=1000.0)
 SINK = SimulatedOperator(name="sink", capacity_rate=14.0, upstream=("map",), native=True)
 ONE = SimulatedPipeline(name="one", operators=(MAP,))
 TWO = SimulatedPipeline(name="two", operators=(replace(MAP, sent={"sink": 0.5}), SINK))
-ANY = prepare_simulation(RunSpec())
+ANY = prepare_simulation(SimulationSpec())
 
 FREE = Rescaling(scope="nobody")
 JOB = Rescaling(scope="job", pause_s=8, warmup_s=6, warmup_speed=0.5)
@@ -230,21 +231,21 @@ def carry_out(prepared: PreparedSimulation, found: Hindsight) -> Iterator[Tick]:
     [("q1", "flink", "operator"), ("q11", "flink", "operator"), ("q11", "flink", "reactive")],
 )
 def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mode: str) -> None:
-    prepared = prepare_simulation(RunSpec(query=query, engine=engine, mode=mode, minutes=40))
+    prepared = prepare_simulation(SimulationSpec(query=query, engine=engine, mode=mode, minutes=40))
     found = hindsight(prepared)
     done = score(carry_out(prepared, found), found.objective_s)
     assert found.feasible and found.rescales > 3
-    assert done["replica_hours"] == pytest.approx(found.replica_hours, rel=1e-3)
-    assert done["latency_s"]["max"] == pytest.approx(found.latency_s, abs=2.0)
-    assert done["slo"]["violated_share"] == 0
-    assert done["dropped_records"] == 0
+    assert done.replica_hours == pytest.approx(found.replica_hours, rel=1e-3)
+    assert done.latency_s.max == pytest.approx(found.latency_s, abs=2.0)
+    assert done.slo.violated_share == 0
+    assert done.dropped_records == 0
 
 
 @pytest.mark.parametrize("engine", ["spark", "streamhub"])
 def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
     engine: str,
 ) -> None:
-    prepared = prepare_simulation(RunSpec(engine=engine, minutes=30))
+    prepared = prepare_simulation(SimulationSpec(engine=engine, minutes=30))
     found = hindsight(prepared)
     pipeline = prepared.pipeline.starting_with(found.sequence[0][1])
     runs = replace(prepared, pipeline=pipeline).engine()
@@ -267,7 +268,7 @@ def test_no_queue_is_dropped_where_a_change_drops_queues() -> None:
     prepared = case([50, 50, 500, 500, 30, 30, 30, 300, 300, 40, 40], rules, 30.0)
     found = hindsight(prepared)
     assert found.rescales > 0
-    assert score(carry_out(prepared, found))["dropped_records"] <= found.rescales
+    assert score(carry_out(prepared, found)).dropped_records <= found.rescales
 
 
 # --- what must always hold
@@ -381,7 +382,7 @@ def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
     "same", [{"policy": "dhalion"}, {"initial": 3}, {"guards": {"budget": 9}}, {"engine": "flink"}]
 )
 def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
-    spec = RunSpec(engine="flink-fair")
+    spec = SimulationSpec(engine="flink-fair")
     assert hindsight_key(prepare_simulation(replace(spec, **same))) == hindsight_key(
         prepare_simulation(spec)
     )
@@ -399,7 +400,7 @@ def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
     ],
 )
 def test_what_makes_a_difference_changes_the_key(other: dict[str, Any]) -> None:
-    spec = RunSpec()
+    spec = SimulationSpec()
     assert hindsight_key(prepare_simulation(replace(spec, **other))) != hindsight_key(
         prepare_simulation(spec)
     )

@@ -19,7 +19,7 @@ examples:
   penstock lab run experiments/policies-on-cosine.toml       run it, or what is left of it
   penstock lab compare runs/policies-on-cosine               who is better, and how certain is it?
   penstock lab compare runs/policies-on-cosine --hindsight --html comparison.html
-  penstock lab run experiments/spark/cosine.toml             the same on Spark, one run at a time
+  penstock lab run experiments/spark/thesis.toml             the same on Spark, one run at a time
   penstock lab compare runs/spark-cosine runs/spark-random --markdown results.md
 """
 RUN_EXAMPLES = """\

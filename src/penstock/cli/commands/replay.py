@@ -18,8 +18,10 @@ from penstock.reports.result_text import comparison, percent
 from penstock.reports.text_charts import clock, table
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
 from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, RunDirectory, read_run
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
 examples:
@@ -68,7 +70,7 @@ class Question:
     other: Mapping[str, Any]
     decider: Decider
     #: Simulates the other; None for a run that was not simulated.
-    simulate: Callable[[], dict[str, Any]] | None = None
+    simulate: Callable[[], RunResult] | None = None
 
 
 def run(args: argparse.Namespace) -> int:
@@ -96,7 +98,7 @@ def _of_simulated(
     run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
     """A simulated run is prepared again, with what only the laboratory knows."""
-    asked = RunSpec.from_json(run.spec)
+    asked = SimulationSpec.from_json(run.spec)
     prepared = prepare_simulation(with_policy(asked, policy or asked.policy, params, guards))
     return Question(
         run=run,
@@ -104,7 +106,7 @@ def _of_simulated(
         asks=prepared.spec.policy,
         recorded=asked.to_json(),
         other=prepared.spec.to_json(),
-        decider=prepared.decider,
+        decider=prepared.decider(),
         simulate=prepared.run,
     )
 
@@ -131,8 +133,8 @@ def _of_real(
 
 
 def with_policy(
-    asked: RunSpec, policy: str, params: dict[str, str], guards: dict[str, str]
-) -> RunSpec:
+    asked: SimulationSpec, policy: str, params: dict[str, str], guards: dict[str, str]
+) -> SimulationSpec:
     """The same run with another policy; parameters that were asked for stay with their policy."""
     kept = asked.params if policy == asked.policy else {}
     return replace(
@@ -220,8 +222,8 @@ def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
     data = {
         "loop": "closed",
         "question": "what would have happened: the same load, simulated",
-        "recorded": before,
-        "other": after,
+        "recorded": before.to_json(),
+        "other": after.to_json(),
     }
     ran, asks = question.ran, question.asks
     head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"

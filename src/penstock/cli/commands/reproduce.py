@@ -26,7 +26,7 @@ from penstock.lab.papers.experiments import (
 )
 from penstock.reports.progress import ProgressBar
 from penstock.reports.reproduction import Chapter, Redrawn, to_html, to_markdown, to_text
-from penstock.runs.simulation import RunSpec
+from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
 examples:
@@ -52,6 +52,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS, *ON_TRACES))
     parser.add_argument("--seeds", type=int, metavar="N", help="runs of each cell (default 20)")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    about = "the published experiments (experiments/ beside the source)"
+    parser.add_argument("--experiments", type=Path, metavar="DIR", help=about)
     parser.add_argument("--data", default=".", metavar="DIR", help="where traces are")
     parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="keep runs here")
     parser.add_argument("--markdown", metavar="FILE", help="write the table of all claims")
@@ -64,7 +66,10 @@ def run(args: argparse.Namespace) -> int:
     """Run what is asked for, then tell."""
     _check(args)
     papers = PAPERS if args.paper == "all" else (args.paper,)
-    published = [load_experiments(paper).with_traces_in(Path(args.data)) for paper in papers]
+    published = [
+        load_experiments(paper, args.experiments).with_traces_in(Path(args.data))
+        for paper in papers
+    ]
     for paper in published:
         check_published(paper)
     began = time.monotonic()
@@ -112,7 +117,7 @@ def _folder(published: PaperExperiments) -> str:
 
 
 def _redraw(
-    figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[RunSpec]]
+    figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[SimulationSpec]]
 ) -> Redrawn:
     print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
     return Redrawn(

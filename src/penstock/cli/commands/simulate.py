@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from penstock.cli.options import parse_pairs, read_initial, read_minutes
 from penstock.control.loop import Tick
@@ -18,8 +18,10 @@ from penstock.errors import PenstockError
 from penstock.reports.result_text import report
 from penstock.reports.text_charts import minutes
 from penstock.reports.timeline import Timeline
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, default_place, finish_run
-from penstock.runs.simulation import PreparedSimulation, RunSpec, prepare_simulation
+from penstock.runs.simulated_run import PreparedSimulation, prepare_simulation
+from penstock.runs.spec import SimulationSpec
 from penstock.workloads.pattern import SEED
 
 EXAMPLES = """\
@@ -60,7 +62,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
-    spec = RunSpec()
+    spec = SimulationSpec()
     add = parser.add_argument
     add("--query", default=spec.query, metavar="NAME", help="pipeline, or a .toml (%(default)s)")
     add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
@@ -103,12 +105,12 @@ def run(args: argparse.Namespace) -> int:
                 shutil.rmtree(directory)
             raise
     if compare is not None:
-        result["hindsight"] = compare(result["replica_hours"])
+        result = compare(result)
     if directory is not None:
         finish_run(directory, result)
         print(f"kept in {directory}", file=sys.stderr)
     if args.json:
-        print(json.dumps(result, indent=2))
+        print(json.dumps(result.to_json(), indent=2))
     else:
         print("\n".join([title(prepared), "", *timeline.draw(), "", *report(result)]))
     return 0
@@ -119,9 +121,9 @@ def _tell(watchers: Iterable[Callable[[Tick], None]], tick: Tick) -> None:
         watch(tick)
 
 
-def spec_of(args: argparse.Namespace) -> RunSpec:
+def spec_of(args: argparse.Namespace) -> SimulationSpec:
     """What the options ask for."""
-    return RunSpec(
+    return SimulationSpec(
         query=args.query,
         workload=args.workload,
         policy=args.policy,
@@ -148,7 +150,7 @@ def title(prepared: PreparedSimulation) -> str:
     return f"{head}, {length}, seed {spec.seed}"
 
 
-def _directory(args: argparse.Namespace, spec: RunSpec) -> Path | None:
+def _directory(args: argparse.Namespace, spec: SimulationSpec) -> Path | None:
     if args.no_out:
         return None
     if args.out is not None:
@@ -175,10 +177,16 @@ def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
     return [show]
 
 
-def _hindsight(prepared: PreparedSimulation) -> Callable[[float], dict[str, Any]]:
-    """Return how replica-hours compare with the cheapest run that would have done."""
+def _hindsight(prepared: PreparedSimulation) -> Callable[[RunResult], RunResult]:
+    """Return a function that compares a result with the cheapest run that would have done."""
     # loaded where it is asked for: other runs shall not wait for it
-    from penstock.lab.hindsight.cheapest_run import beside, hindsight  # noqa: PLC0415
+    from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight  # noqa: PLC0415
 
     bound = hindsight(prepared)
-    return partial(beside, least=bound.replica_hours, feasible=bound.feasible)
+
+    def compare(result: RunResult) -> RunResult:
+        hours = result.scores.replica_hours if result.scores is not None else 0.0
+        cost = compare_cost(hours, bound.replica_hours, feasible=bound.feasible)
+        return replace(result, hindsight=cost)
+
+    return compare

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from penstock.control.loop import Tick
 from penstock.engines.simulator.library import load_profile
@@ -17,6 +16,7 @@ from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
 from penstock.reports.twin_picture import panels
 from penstock.reports.twin_tables import as_document, as_json, as_table
+from penstock.runs.result import RunScores
 from penstock.twin.errors import TwinCell, compared
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
     real = read_real(directory)
     first: tuple[Tick, ...] = ()
-    twins: list[dict[str, Any]] = []
+    twins: list[RunScores] = []
     for seed in range(seeds):
         ticks = tuple(twin_ticks(real, profile, seed))
         first = first or ticks
@@ -108,10 +108,10 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
         figures=compared(truth, twins),
         operators={
             name: (
-                each["replicas"]["avg"],
-                [t["operators"][name]["replicas"]["avg"] for t in twins],
+                operator.replicas.avg,
+                [twin.operators[name].replicas.avg for twin in twins],
             )
-            for name, each in truth["operators"].items()
+            for name, operator in truth.operators.items()
         },
     )
     return _Twinned(cell=cell, real=real, ticks=first)

@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+#: A result as grids keep it: that of `RunResult.to_json`, and perhaps more, such as `course`.
 Result = dict[str, Any]
 
 

@@ -1,70 +1,120 @@
-"""Runs in the simulator, as a kind of runs for the laboratory."""
+"""The backend of grids that are simulated."""
 
+import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock import control, core, engines
+import penstock
 from penstock.core.frozen_dict import FrozenDict, freeze
 from penstock.lab.grid.backend import Result, fingerprint
-from penstock.runs.simulation import RunSpec, prepare_simulation, simulate
+from penstock.runs.simulated_run import prepare_simulation, simulate
+from penstock.runs.spec import SimulationSpec
 
+PACKAGE = Path(penstock.__file__).parent
+#: Rooms and files, below the package, whose code decides the outcome of a simulated run.
+_ROOMS = ("core", "control", "workloads", "engines/microbatch", "engines/simulator")
+_FILES = (
+    *("engines/port.py", "runs/simulated_run.py", "runs/preparation.py"),
+    *("runs/scores.py", "runs/result.py", "runs/sample.py"),
+)
+_POLICIES = "penstock.core.policies"
 _MAX_TICKS_TRIED = 40
+
+
+def simulate_to_json(spec: SimulationSpec) -> Result:
+    """Simulate, and return the result as it is kept."""
+    return simulate(spec).to_json()
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBackend:
     """Runs specs in the simulator; other processes import the function by its name."""
 
-    function: Callable[[RunSpec], Result] = simulate
+    function: Callable[[SimulationSpec], Result] = simulate_to_json
 
     name: ClassVar[str] = "simulator"
-    fields: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(RunSpec) if f.name != "seed")
+    fields: ClassVar[tuple[str, ...]] = tuple(
+        item.name for item in fields(SimulationSpec) if item.name != "seed"
+    )
     aliases: ClassVar[Mapping[str, str]] = FrozenDict()
     one_by_one: ClassVar[bool] = False
 
-    def make(self, fields: Mapping[str, Any], seed: int) -> RunSpec:
+    def make(self, fields: Mapping[str, Any], seed: int) -> SimulationSpec:
         """Make the spec of a run."""
-        return RunSpec(**freeze(fields), seed=seed)
+        return SimulationSpec(**freeze(fields), seed=seed)
 
-    def names(self, spec: RunSpec) -> Mapping[str, str]:
+    def names(self, spec: SimulationSpec) -> Mapping[str, str]:
         """How the query, the workload and the policy of a run are called."""
         return {"query": spec.query, "workload": spec.workload, "policy": spec.policy}
 
-    def check(self, spec: RunSpec) -> None:
+    def check(self, spec: SimulationSpec) -> None:
         """Make it ready and let its policy answer once."""
         ticks = prepare_simulation(spec).ticks()
         for _, tick in zip(range(_MAX_TICKS_TRIED), ticks, strict=False):
             if tick.decision is not None:
                 break
 
-    def inputs(self, spec: RunSpec) -> str:
+    def inputs(self, spec: SimulationSpec) -> str:
         """Digest of the simulator, the policy's code and everything that is loaded by name."""
         ready = prepare_simulation(spec)
-        policy = ready.decider.policy
-        source = inspect.unwrap(policy.decide)
-        code = Path(inspect.getfile(source)).read_bytes() if inspect.isfunction(source) else b""
+        policy = (ready.policy.name, policy_digest(ready.policy.decide))
         function = (self.function.__module__, self.function.__qualname__)
         return fingerprint(
-            (_code_of_simulator(), *function, policy.name, code),
+            (code_digest(), *function, *policy),
             (ready.profile, ready.pipeline, ready.load, ready.schedule),
-            (ready.decider.params, ready.guards, ready.objective_s),
+            (ready.params, ready.guards, ready.objective_s),
         )
 
-    def run(self, spec: RunSpec, _place: Path | None, /) -> Result:
+    def run(self, spec: SimulationSpec, _place: Path | None, /) -> Result:
         """Simulate; it leaves nothing but its result."""
         return self.function(spec)
 
 
 @cache
-def _code_of_simulator() -> str:
-    """Digest of the code that every run goes through, whatever its policy and load."""
-    rooms = (
-        *Path(engines.__path__[0]).rglob("*.py"),
-        *Path(control.__path__[0]).glob("*.py"),
-        *Path(core.__path__[0]).glob("*.py"),
-    )
-    return fingerprint(*(file.read_bytes() for file in sorted(rooms)))
+def code_digest(package: Path = PACKAGE) -> str:
+    """Digest of the code that every simulated run goes through, whatever its policy."""
+    return fingerprint(*(file.read_bytes() for file in code_files(package)))
+
+
+def code_files(package: Path) -> list[Path]:
+    """Return the files that decide the outcome of simulated runs, without those of policies.
+
+    Files of Spark, reports and commands are not among them.
+    """
+    files = [package / file for file in _FILES]
+    for room in _ROOMS:
+        files += (package / room).rglob("*.py")
+    policies = package / "core" / "policies"
+    return sorted(file for file in files if not file.is_relative_to(policies))
+
+
+def policy_digest(decide: Callable[..., Any]) -> str:
+    """Digest of the file of a policy, and of the files of policies that it imports."""
+    function = inspect.unwrap(decide)
+    if not inspect.isfunction(function):
+        return ""
+    files = policy_files(Path(inspect.getfile(function)))
+    return fingerprint(*(file.read_bytes() for file in files))
+
+
+def policy_files(file: Path) -> list[Path]:
+    """Return a file and all files of `core/policies` that it imports, directly or not."""
+    files: set[Path] = set()
+    todo = [file]
+    while todo:
+        if (current := todo.pop()) not in files:
+            files.add(current)
+            todo += _imported_policies(current)
+    return sorted(files)
+
+
+def _imported_policies(file: Path) -> Iterator[Path]:
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_POLICIES):
+            place = PACKAGE.parent.joinpath(*str(node.module).split("."))
+            names = (place.with_suffix(".py"), *(place / f"{item.name}.py" for item in node.names))
+            yield from filter(Path.is_file, names)

@@ -16,16 +16,21 @@ from penstock.errors import InputError
 from penstock.lab.grid.backend import Result, fingerprint
 from penstock.lab.grid.subprocess_run import run_in_subprocess
 from penstock.pipelines.description import describe
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.spec import SparkSpec
 
 _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "seed"))
+
+
+def run_to_json(spec: SparkSpec, place: Path) -> Result:
+    """Run in a child process, and return the result as it is kept."""
+    return run_in_subprocess(spec, place).to_json()
 
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
     """See `penstock.lab.grid.backend`. The function runs a spec in a directory of its own."""
 
-    function: Callable[[SparkSpec, Path], Result] = run_in_subprocess
+    function: Callable[[SparkSpec, Path], Result] = run_to_json
 
     name: ClassVar[str] = "spark"
     fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN)

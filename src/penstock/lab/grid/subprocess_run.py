@@ -1,6 +1,5 @@
-"""A run on Spark in a process of its own: what becomes of it does not touch who waits for it."""
+"""Runs a spec on Spark in a child process, whose failures do not affect the grid."""
 
-import json
 import shutil
 import signal
 import subprocess
@@ -10,27 +9,27 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from penstock.engines.spark.run_layout import has_data
-from penstock.errors import PenstockError
+from penstock.errors import InputError, PenstockError
 from penstock.files.lock import Lock
-from penstock.runs.run_directory import JOURNAL, LOCK, RESULT, begin_run
-from penstock.runs.spark_spec import SparkSpec
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import JOURNAL, LOCK, RESULT, begin_run, read_result
+from penstock.runs.spec import SparkSpec
 
-#: What the run says while it lasts, and what is shown of it at its end.
+#: Messages of the run while it lasts, and its report at the end.
 OUTPUT, REPORT = "output.log", "report.txt"
 #: How a run must have ended to count: `cut` is one that its policy left with too much to do.
 COUNTS = ("finished", "cut")
-#: The same as on the command line.
-COMMAND = (sys.executable, "-m", "penstock", "run", "--plain", "--resume")
+#: Gets the directory; named, not imported, because reports know the laboratory.
+COMMAND = (sys.executable, "-m", "penstock.reports.child_run")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_in_subprocess(
     spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND
-) -> dict[str, Any]:
-    """Run a spec from its beginning and return its figures; an earlier one is moved aside.
+) -> RunResult:
+    """Run a spec from its beginning and return its result; an earlier run is moved aside.
 
     Ctrl-C stops the run at the end of a batch, a second one at once; then `KeyboardInterrupt`
     is raised. To be called in the main thread.
@@ -40,16 +39,20 @@ def run_in_subprocess(
     with begin_run(place, spec.to_json(), {}):
         pass
     (place / JOURNAL).unlink()  # the run itself writes it, with a header that it knows better
-    with (place / REPORT).open("wb") as shown, (place / OUTPUT).open("wb") as said, _told() as told:
-        # in a session of its own, so that it hears of Ctrl-C from us, and once
+    with (
+        (place / REPORT).open("wb") as report,
+        (place / OUTPUT).open("wb") as output,
+        _forward_signals() as children,
+    ):
+        # a new session, so that the child gets Ctrl-C from here, and once
         child = subprocess.Popen(
             [*command, str(place)],
             stdin=subprocess.DEVNULL,
-            stdout=shown,
-            stderr=said,
+            stdout=report,
+            stderr=output,
             start_new_session=True,
         )
-        told.append(child)
+        children.append(child)
         child.wait()
     return _result(place)
 
@@ -71,22 +74,22 @@ def _free_name(place: Path) -> Path:
 
 
 @contextmanager
-def _told() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Hand signals on to the process that is put into the list, and raise when it has ended."""
-    child: list[subprocess.Popen[bytes]] = []
+def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Forward signals to the process that is put into the list; raise when it has ended."""
+    children: list[subprocess.Popen[bytes]] = []
     caught: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
-        if not child:
+        if not children:
             raise KeyboardInterrupt
-        child[0].send_signal(signal.SIGINT)
+        children[0].send_signal(signal.SIGINT)
 
-    # who said nohup wants it to go on
-    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handle) for number in heard}
+    # nohup ignores SIGHUP: the run continues without its terminal
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in handled}
     try:
-        yield child
+        yield children
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -94,15 +97,17 @@ def _told() -> Iterator[list[subprocess.Popen[bytes]]]:
         raise KeyboardInterrupt
 
 
-def _result(place: Path) -> dict[str, Any]:
+def _result(place: Path) -> RunResult:
     try:
-        result: dict[str, Any] = json.loads((place / RESULT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        result = read_result(place / RESULT)
+    except InputError:
+        result = None
+    if result is None or result.spark is None:
         lines = (place / OUTPUT).read_text(encoding="utf-8", errors="replace").split("\n")
-        last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
-        raise PenstockError(f"it did not come to its end ({last}); see {place / OUTPUT}") from None
-    if result["ended"] not in COUNTS:
-        raise PenstockError(f"it has {result['ended']}; see {place / OUTPUT}")
-    if "replicas" not in result:
-        raise PenstockError(f"it was too short to measure anything; see {place / OUTPUT}")
+        last = next((line for line in reversed(lines) if line.strip()), "no output")
+        raise PenstockError(f"the run did not finish ({last}); see {place / OUTPUT}") from None
+    if result.spark.ended not in COUNTS:
+        raise PenstockError(f"the run has {result.spark.ended}; see {place / OUTPUT}")
+    if result.scores is None:
+        raise PenstockError(f"the run was too short to measure anything; see {place / OUTPUT}")
     return result

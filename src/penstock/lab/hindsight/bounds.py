@@ -9,8 +9,9 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
 from penstock.lab.grid.runner import in_parallel, write_atomically
-from penstock.lab.hindsight.cheapest_run import beside, hindsight, hindsight_key
-from penstock.runs.simulation import RunSpec, prepare_simulation
+from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, hindsight_key
+from penstock.runs.simulated_run import prepare_simulation
+from penstock.runs.spec import SimulationSpec
 
 #: Version of the files in `hindsight/`.
 VERSION = 1
@@ -36,7 +37,7 @@ def with_hindsight(
     pipeline, profile and objective, and kept as `hindsight/<key>.json` in the directory `out`.
     """
     specs = {
-        (cell, index): RunSpec.from_json(run["spec"])
+        (cell, index): SimulationSpec.from_json(run["spec"])
         for cell, runs in results.items()
         for index, run in enumerate(runs)
     }
@@ -50,7 +51,7 @@ def with_hindsight(
 
 
 def _bounds(
-    one_of: Mapping[str, RunSpec],
+    one_of: Mapping[str, SimulationSpec],
     out: Path | None,
     jobs: int | None,
     progress: Callable[[WorkProgress], None] | None,
@@ -72,7 +73,7 @@ def _bounds(
     return bounds
 
 
-def bound_of(spec: RunSpec) -> CostBound:
+def bound_of(spec: SimulationSpec) -> CostBound:
     """Return the fewest replica hours that would have done for the load of a run."""
     try:
         found = hindsight(prepare_simulation(spec))
@@ -83,8 +84,8 @@ def bound_of(spec: RunSpec) -> CostBound:
 
 
 def _beside(run: Result, bound: CostBound) -> Result:
-    told = beside(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
-    return {**run, "hindsight": told}
+    cost = compare_cost(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
+    return {**run, "hindsight": cost.to_json()}
 
 
 def _file(out: Path | None, key: str) -> Path | None:

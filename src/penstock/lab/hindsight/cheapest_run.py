@@ -32,7 +32,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,8 @@ from penstock.engines.simulator.profile import Profile, Queues
 from penstock.errors import InputError
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.lab.hindsight.program import Program, ReplicaPath, solve
-from penstock.runs.simulation import PreparedSimulation
+from penstock.runs.result import HindsightCost
+from penstock.runs.simulated_run import PreparedSimulation
 from penstock.workloads.workload import Workload
 
 #: Goes into the key of kept answers: another number for another program.
@@ -80,13 +81,13 @@ class Hindsight:
         return len(self.sequence) - 1
 
 
-def beside(replica_hours: float, least: float, *, feasible: bool) -> dict[str, Any]:
-    """How a run compares; no ratio where nothing at all could have met the objective."""
-    return {
-        "replica_hours": float(f"{least:.6g}"),
-        "ratio": float(f"{replica_hours / least:.6g}") if feasible else None,
-        "feasible": feasible,
-    }
+def compare_cost(replica_hours: float, least: float, *, feasible: bool) -> HindsightCost:
+    """Compare the cost of a run; no ratio where nothing at all could have met the objective."""
+    return HindsightCost(
+        replica_hours=float(f"{least:.6g}"),
+        ratio=float(f"{replica_hours / least:.6g}") if feasible else None,
+        feasible=feasible,
+    )
 
 
 def hindsight(prepared: PreparedSimulation) -> Hindsight:

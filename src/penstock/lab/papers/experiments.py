@@ -10,12 +10,13 @@ from typing import Any
 
 from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
-from penstock.files.text import read_toml
+from penstock.files.text import is_file, read_toml
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
 from penstock.lab.papers.printed_tables import Printed, parse_printed
 from penstock.lab.papers.run_timeline import RunTimeline
-from penstock.runs.simulation import RunSpec, prepare_simulation, simulate
+from penstock.runs.simulated_run import prepare_simulation, simulate
+from penstock.runs.spec import SimulationSpec
 from penstock.runs.spec_fields import check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
@@ -42,7 +43,7 @@ class PaperExperiments:
     paper: str
     title: str
     source: str
-    cells: Mapping[str, RunSpec]
+    cells: Mapping[str, SimulationSpec]
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
     figures: tuple[PaperFigure, ...]
@@ -53,7 +54,7 @@ class PaperExperiments:
         cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
         return replace(self, cells=cells)
 
-    def specs(self, seeds: int | None = None) -> dict[str, list[RunSpec]]:
+    def specs(self, seeds: int | None = None) -> dict[str, list[SimulationSpec]]:
         """Every run of every cell; fewer seeds on request."""
         chosen = self.seeds[:seeds]
         return {
@@ -65,19 +66,21 @@ class PaperExperiments:
         return [judge(claim, results) for claim in self.claims]
 
 
-def experiments_folder() -> Path:
-    """Where the TOML files are: inside the installed package, or beside `src/`."""
-    package = Path(__file__).parents[2]
-    inside = package / "experiments"
-    return inside if inside.is_dir() else package.parents[1] / "experiments"
+def find_experiments(folder: Path | None = None) -> Path:
+    """Return the folder of the TOML files: the given one, or `experiments/` beside `src/`."""
+    chosen = folder or Path(__file__).parents[4] / "experiments"
+    if not is_file(chosen / f"{PAPERS[0]}.toml"):
+        hint = "--experiments DIR: the folder experiments/ of the source of Penstock"
+        raise InputError("--experiments", f"there is no {PAPERS[0]}.toml", hint, str(chosen))
+    return chosen
 
 
-def load_experiments(paper: str) -> PaperExperiments:
+def load_experiments(paper: str, folder: Path | None = None) -> PaperExperiments:
     """Load the experiments of a paper by name."""
     known = (*PAPERS, *ON_TRACES)
     if paper not in known:
         raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
-    path = experiments_folder() / f"{paper}.toml"
+    path = find_experiments(folder) / f"{paper}.toml"
     data = read_toml(path, path.name)
     try:
         return parse_experiments(data)
@@ -91,7 +94,7 @@ def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
     refuse_unknown(data, known, "")
     base = _fields(data.get("base", {}), "base")
     cells = {
-        name: RunSpec(**{**base, **_fields(table, f"cells.{name}")})
+        name: SimulationSpec(**{**base, **_fields(table, f"cells.{name}")})
         for name, table in data.get("cells", {}).items()
     }
     claims = tuple(parse_claim(claim, cells) for claim in data.get("claims", ()))
@@ -116,13 +119,13 @@ def check_published(published: PaperExperiments) -> None:
             raise error.under(f"cells.{name}") from None
 
 
-def simulate_and_follow(spec: RunSpec) -> dict[str, Any]:
+def simulate_and_follow(spec: SimulationSpec) -> dict[str, Any]:
     """One run with its figures, and with those of its course."""
     course = RunTimeline()
-    return simulate(spec, course.add) | {"course": course.result()}
+    return simulate(spec, course.add).to_json() | {"course": course.result()}
 
 
-def follow(spec: RunSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+def follow(spec: SimulationSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
     """One run as curves: for each panel the points (minutes, value)."""
     curves: dict[str, list[tuple[float, float]]] = {panel: [] for panel in measures}
     before: list[Tick] = []
@@ -148,7 +151,7 @@ def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _found_in(folder: Path, spec: RunSpec) -> RunSpec:
+def _found_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
     if "file" not in spec.workload_params:
         return spec
     file = str(folder / Path(spec.workload_params["file"]).name)

@@ -3,26 +3,29 @@
 import pytest
 
 from penstock.errors import InputError
-from penstock.runs.simulation import RunSpec, prepare_simulation, simulate
+from penstock.runs.simulated_run import prepare_simulation, simulate
+from penstock.runs.spec import SimulationSpec
 
 
 @pytest.mark.parametrize("policy", ["ds2", "hpa-varga", "flink", "threshold"])
 def test_the_same_spec_gives_the_same_run(policy: str) -> None:
-    spec = RunSpec(policy=policy, minutes=15)
+    spec = SimulationSpec(policy=policy, minutes=15)
     assert simulate(spec) == simulate(spec)
 
 
 def test_a_prepared_run_can_be_run_again() -> None:
-    prepared = prepare_simulation(RunSpec(policy="hpa-varga", minutes=15))
+    prepared = prepare_simulation(SimulationSpec(policy="hpa-varga", minutes=15))
     assert prepared.run() == prepared.run()
 
 
 def test_another_seed_is_another_run() -> None:
-    assert simulate(RunSpec(minutes=15)) != simulate(RunSpec(minutes=15, seed=7))
+    assert simulate(SimulationSpec(minutes=15)) != simulate(SimulationSpec(minutes=15, seed=7))
 
 
 def test_the_header_says_what_every_default_came_to() -> None:
-    header = prepare_simulation(RunSpec(guards={"cooldown_s": "60", "max_increase": "off"})).header()
+    header = prepare_simulation(
+        SimulationSpec(guards={"cooldown_s": "60", "max_increase": "off"})
+    ).header()
     assert header["guards"] == {
         "overprovision": 1.2, "bounds": True, "budget": 80, "cooldown_s": 60.0,
     }  # fmt: skip
@@ -30,10 +33,10 @@ def test_the_header_says_what_every_default_came_to() -> None:
 
 
 def test_a_guard_that_is_off_allows_a_change_at_every_tick() -> None:
-    assert simulate(RunSpec(minutes=5, guards={"cooldown_s": "off"}))["rescales_possible"] == 20
+    assert simulate(SimulationSpec(minutes=5, guards={"cooldown_s": "off"})).rescales_possible == 20
 
 
 @pytest.mark.parametrize("interval_s", [0.0, -15.0, 0.5, 7.5, float("nan"), float("inf")])
 def test_an_interval_that_no_run_can_have_is_refused(interval_s: float) -> None:
     with pytest.raises(InputError, match="interval: must be"):
-        prepare_simulation(RunSpec(interval_s=interval_s))
+        prepare_simulation(SimulationSpec(interval_s=interval_s))

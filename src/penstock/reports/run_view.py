@@ -1,0 +1,84 @@
+"""Shows a run on Spark on stderr from its start to its end, and draws its picture."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.reports.live_view import Live
+from penstock.reports.run_statement import start_statement
+from penstock.reports.screen import STOPPING, Screen, restore
+from penstock.runs.journal import read_journal
+from penstock.runs.observer import RunObserver, StopRequest
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import JOURNAL
+from penstock.runs.spark_preparation import PreparedSparkRun
+
+#: The picture of a run, in its directory.
+PICTURE = "run.svg"
+
+
+class ScreenView:
+    """Shows a run on stderr; see `penstock.runs.execution.RunView`."""
+
+    def __init__(self, *, plain: bool = False, prefix: str = "") -> None:
+        """`plain` is for one line a tick; `prefix` goes before the title."""
+        self._plain, self._prefix = plain, prefix
+        self._is_redrawn = False
+
+    def show_finished(self, directory: Path) -> None:
+        """Say that there is nothing to do."""
+        print(f"{directory} has finished already", file=sys.stderr)
+
+    @contextmanager
+    def watch(
+        self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
+    ) -> Iterator[RunObserver]:
+        """Show the run until the end of the context."""
+        print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
+        live = Live(self._prefix + title(prepared), prepared.objective_s)
+        with Screen(live, stop, plain=self._plain) as screen:
+            self._is_redrawn = screen.is_redrawn
+            yield screen
+
+    def show_stopping(self) -> None:
+        """Say that the run stops, unless the screen does."""
+        if not self._is_redrawn:
+            # not through the stream: the signal may have interrupted a write
+            os.write(2, f"{STOPPING}\n".encode())
+
+    def abort(self) -> None:
+        """Give the terminal back."""
+        restore()
+
+    def show_end(self, prepared: PreparedSparkRun, directory: Path, result: RunResult) -> None:
+        """Draw the picture of the run and name its errors."""
+        _draw(directory, title(prepared))
+        if result.spark is None:
+            return
+        for name, text in result.spark.failed.items():
+            problem = text if text.startswith(name) else f"{name} failed: {text}"
+            print(f"error: {problem}", file=sys.stderr)
+        lost = result.spark.records.lost
+        if lost:
+            print(f"error: {lost:,} records were lost: no batch took them", file=sys.stderr)
+
+
+def title(prepared: PreparedSparkRun) -> str:
+    """Return the title of a run: pipeline, workload and policy."""
+    spec = prepared.spec
+    load = f" under {prepared.workload}" if prepared.workload else ""
+    faster = f" x {spec.speed_up:g}" if spec.speed_up != 1 else ""
+    dry = ", dry run" if spec.dry_run else ""
+    return f"{prepared.pipeline.name}{load}{faster}, {prepared.policy.name}{dry}"
+
+
+def _draw(directory: Path, name: str) -> None:
+    # not before the run is over: it takes a second to load
+    from penstock.reports.run_picture import draw_run  # noqa: PLC0415
+
+    # of a long run the last hours: all of it would take minutes
+    journal = read_journal(directory / JOURNAL, newest=2)
+    if any(tick.snapshot is not None for tick in journal.ticks):
+        draw_run(journal, directory / PICTURE, name)

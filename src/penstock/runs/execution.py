@@ -1,0 +1,162 @@
+"""Executes runs on Spark, one or several: shown by a view, stopped by signals."""
+
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple, Protocol
+
+from penstock.engines.spark.run_layout import read_json
+from penstock.errors import InputError
+from penstock.runs.observer import RunObserver, StopRequest
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import RESULT, default_place
+from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
+from penstock.runs.spec import SparkSpec
+
+_CODES = {"finished": 0, "cut": 0, "failed": 1}
+#: Added to the number of a signal that stopped a run.
+_SIGNALLED = 128
+
+
+class Execution(NamedTuple):
+    """The result of a run, and the exit code of a process that did nothing else."""
+
+    result: RunResult
+    code: int
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a signal stopped it."""
+        return self.code > _SIGNALLED
+
+
+class RunView(Protocol):
+    """Shows one run."""
+
+    def show_finished(self, directory: Path) -> None:
+        """The directory holds a run that has finished already."""
+
+    def watch(
+        self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
+    ) -> AbstractContextManager[RunObserver]:
+        """Show the run until the end of the context."""
+
+    def show_stopping(self) -> None:
+        """The run stops at the end of the batch; called in a signal handler."""
+
+    def abort(self) -> None:
+        """The process ends at once; called in a signal handler."""
+
+    def show_end(self, prepared: PreparedSparkRun, directory: Path, result: RunResult) -> None:
+        """The run is over."""
+
+
+def execute(
+    prepared: PreparedSparkRun,
+    directory: Path,
+    view: RunView,
+    allow_removal: Sequence[str] = (),
+) -> Execution:
+    """Run what is prepared, or continue the run in the directory unless it has finished."""
+    # not before everything is checked: it takes a second to load
+    from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
+
+    finished = _finished_result(prepared.spec, directory)
+    if finished is not None:
+        view.show_finished(directory)
+        return Execution(finished, exit_code(finished))
+    stop = StopRequest()
+    with (
+        view.watch(prepared, directory, stop) as observer,
+        stop_on_signals(stop, view) as signals,
+    ):
+        result = run_on_spark(prepared, directory, observer, stop, allow_removal)
+    view.show_end(prepared, directory, result)
+    return Execution(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
+
+
+def execute_all(
+    runs: Mapping[str, PreparedSparkRun], directory: Path, make_view: Callable[[str], RunView]
+) -> dict[str, Execution]:
+    """Run the same arrivals under one policy after the other, until a signal stops one."""
+    executions: dict[str, Execution] = {}
+    for number, (name, prepared) in enumerate(runs.items(), start=1):
+        view = make_view(f"{number} of {len(runs)}: ")
+        executions[name] = execute(prepared, directory / name, view)
+        if executions[name].is_stopped:
+            break
+    return executions
+
+
+def exit_code(result: RunResult) -> int:
+    """Return 0, or 1 for a run that failed, lost records or did not run on Spark at all."""
+    if result.spark is None:
+        return 1
+    return _CODES.get(result.spark.ended, 1) or int(result.spark.records.lost > 0)
+
+
+def default_directory(prepared: PreparedSparkRun, policy: str) -> Path:
+    """Return the directory of a run by default, named after pipeline, workload and policy."""
+    load = (prepared.workload,) if prepared.workload else ()
+    now = time.strftime("%Y%m%d-%H%M%S")
+    return default_place((prepared.spec.pipeline, *load, policy), now, Path("runs"))
+
+
+def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, PreparedSparkRun]:
+    """Prepare a run for each policy: a mistake in the last is found before the first begins."""
+    runs = {name: prepare_spark_run(replace(spec, policy=name)) for name in policies}
+    if any(not math.isfinite(prepared.duration_s) for prepared in runs.values()):
+        problem = f"{spec.pipeline} produces no rows, so the first run would never end"
+        raise InputError("--compare", problem, "bound each run with --minutes N")
+    return runs
+
+
+def _finished_result(spec: SparkSpec, directory: Path) -> RunResult | None:
+    """Return the result of a run with the same spec that has finished."""
+    path = directory / RESULT
+    hint = "remove it: the run goes on, and its figures are counted again"
+    data = read_json(path, hint)
+    if data is None:
+        return None
+    try:
+        result = RunResult.from_json(data)
+    except InputError as error:
+        raise InputError(error.field, error.problem, hint, str(path)) from None
+    has_finished = result.spark is not None and result.spark.ended == "finished"
+    return result if has_finished and result.spec == spec.to_json() else None
+
+
+@contextmanager
+def stop_on_signals(stop: StopRequest, view: RunView) -> Iterator[list[int]]:
+    """Let Ctrl-C, or TERM, stop the run at the end of a batch; a second one ends the process.
+
+    Yields the signals that came. Before records are on their way there is no batch to finish,
+    and the first signal stops at once.
+    """
+    from penstock.engines.spark.cluster.session import kill_session  # noqa: PLC0415  (loads Spark)
+
+    signals: list[int] = []
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if signals:
+            kill_session()
+            view.abort()
+            os._exit(_SIGNALLED + number)
+        signals.append(number)
+        if not stop.is_gentle:
+            raise KeyboardInterrupt
+        stop.is_asked = True
+        view.show_stopping()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,55 @@
+"""The preparation that all runs share: policy, parameters, guards and times, loaded and checked."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.control.decider import Decider
+from penstock.control.registry import find_policy
+from penstock.core.guards import Guards
+from penstock.core.params import Params
+from penstock.core.policy import Policy
+from penstock.errors import InputError
+from penstock.runs.spec import RunSpec
+from penstock.workloads.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """A run, loaded and checked, not yet started."""
+
+    spec: RunSpec
+    #: The load of its sources; None if its rows come from outside.
+    load: Workload | None
+    policy: Policy
+    params: Params
+    guards: Guards
+    interval_s: float
+    #: Length of the run without the time to work off what waits at its end.
+    duration_s: float
+    objective_s: float | None
+
+    def decider(self) -> Decider:
+        """Return a decider without a past."""
+        return Decider(self.policy, self.params, self.guards)
+
+
+def find_operator_policy(name: str) -> Policy:
+    """Return a policy that decides about operators."""
+    policy = find_policy(name)
+    if policy.reads != "operators":
+        raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
+    return policy
+
+
+def parse_params(policy: Policy, defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Params:
+    """Parse the parameters of a policy; `defaults` are those that the run knows."""
+    return policy.params.parse({**defaults, **given}, f"parameter of {policy.name}")
+
+
+def check_positive(times: Mapping[str, float | None]) -> None:
+    """Refuse times that are not above 0 and finite; None is no time."""
+    for name, value in times.items():
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(name, f"must be above 0 and finite, got {value:g}")

@@ -1,0 +1,140 @@
+"""One simulated run as a pure function of its spec."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.control.loop import LoopSchedule, Tick, run_loop
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.guards import Guards
+from penstock.core.numbers import ceil
+from penstock.core.policy import RunFacts
+from penstock.engines.port import Engine
+from penstock.engines.simulator.builder import build_engine
+from penstock.engines.simulator.fluid.engine import STEP_S
+from penstock.engines.simulator.library import load_pipeline, load_profile
+from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.profile import Profile, with_changes
+from penstock.errors import InputError
+from penstock.runs.journal_header import make_header
+from penstock.runs.preparation import (
+    PreparedRun,
+    check_positive,
+    find_operator_policy,
+    parse_params,
+)
+from penstock.runs.result import RunResult
+from penstock.runs.scores import Scores, rescales_possible
+from penstock.runs.spec import SimulationSpec
+from penstock.workloads.registry import make_workload
+from penstock.workloads.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSimulation(PreparedRun):
+    """A simulated run, loaded and checked, not yet started."""
+
+    spec: SimulationSpec
+    load: Workload
+    pipeline: SimulatedPipeline
+    profile: Profile
+    #: Time that the loop sleeps after a change.
+    sleep_s: float = 0.0
+
+    @property
+    def schedule(self) -> LoopSchedule:
+        """The ticks of the loop."""
+        return LoopSchedule(
+            duration_s=self.duration_s, interval_s=self.interval_s, sleep_s=self.sleep_s
+        )
+
+    def engine(self) -> Engine:
+        """Build the engine that runs it."""
+        return build_engine(
+            self.pipeline, self.profile, self.load, self.policy.name, self.spec.seed
+        )
+
+    def ticks(self) -> Iterator[Tick]:
+        """Run it with a new decider."""
+        return run_loop(self.engine(), self.decider(), self.schedule, tolerant=False)
+
+    def header(self) -> dict[str, Any]:
+        """Return the header of its journal: the spec and the resolved defaults."""
+        return make_header(
+            self.spec.to_json(), self.decider(), self.schedule, objective_s=self.objective_s
+        )
+
+    def run(self, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
+        """Run it to its end; `on_tick` gets every tick on the way."""
+        scores = Scores(self.objective_s)
+        for tick in self.ticks():
+            scores.add(tick)
+            if on_tick is not None:
+                on_tick(tick)
+        possible = rescales_possible(self.duration_s, self.interval_s, self.guards.cooldown_s)
+        spec = self.spec.to_json()
+        return RunResult(spec=spec, scores=scores.result(), rescales_possible=possible)
+
+
+def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
+    """Load and check everything that a run needs; `InputError` names what is wrong."""
+    if spec.mode not in ("operator", "reactive"):
+        raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
+    profile = with_changes(load_profile(spec.engine), spec.profile)
+    pipeline = _pipeline(spec, profile)
+    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    policy = find_operator_policy(spec.policy)
+    defaults = policy.params_for(_run_facts(pipeline, load))
+    guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
+    interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
+    _check_times(interval_s, spec.objective_s, profile)
+    return PreparedSimulation(
+        spec=spec,
+        load=load,
+        pipeline=pipeline,
+        profile=profile,
+        policy=policy,
+        params=parse_params(policy, defaults, spec.params),
+        guards=guards,
+        interval_s=interval_s,
+        duration_s=load.duration_s,
+        sleep_s=(guards.cooldown_s or 0.0) if profile.loop.sleeps else 0.0,
+        objective_s=spec.objective_s or pipeline.objective_s,
+    )
+
+
+def _pipeline(spec: SimulationSpec, profile: Profile) -> SimulatedPipeline:
+    # one that was measured on this very engine goes before one that ships
+    pipeline = profile.pipelines.get(spec.query) or load_pipeline(spec.query)
+    if spec.initial is not None:
+        pipeline = pipeline.starting_with(spec.initial)
+    return pipeline.as_one_job() if spec.mode == "reactive" else pipeline
+
+
+def simulate(spec: SimulationSpec, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
+    """Run a spec; `on_tick` gets every tick on the way."""
+    return prepare_simulation(spec).run(on_tick)
+
+
+def _check_times(interval_s: float, objective_s: float | None, profile: Profile) -> None:
+    """Refuse times that no run can have."""
+    if profile.level == "fluid" and (interval_s < 1 or interval_s % STEP_S):
+        problem = f"must be whole seconds, at least 1, got {interval_s:g}"
+        raise InputError("interval", problem, "the fluid simulator goes second by second")
+    check_positive({"interval": interval_s, "objective": objective_s})
+
+
+def _run_facts(pipeline: SimulatedPipeline, load: Workload) -> RunFacts:
+    # no objective: the published experiments state what a policy gets of it as a parameter
+    visits = pipeline.visits()
+    return RunFacts(
+        peak_rates=FrozenDict(
+            {op.name: op.share * load.peak_rate for op in pipeline.operators if not op.upstream}
+        ),
+        peak_replicas=FrozenDict(
+            {
+                op.name: max(1, ceil(load.peak_rate * visits[op.name] / op.capacity_rate))
+                for op in pipeline.operators
+            }
+        ),
+    )
