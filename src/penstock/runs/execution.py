@@ -24,7 +24,7 @@ _CODES = {"finished": 0, "cut": 0, "failed": 1}
 _SIGNALLED = 128
 
 
-class Execution(NamedTuple):
+class RunOutcome(NamedTuple):
     """The result of a run, and the exit code of a process that did nothing else."""
 
     result: RunResult
@@ -62,7 +62,7 @@ def execute(
     directory: Path,
     view: RunView,
     allow_removal: Sequence[str] = (),
-) -> Execution:
+) -> RunOutcome:
     """Run what is prepared, or continue the run in the directory unless it has finished."""
     # not before everything is checked: it takes a second to load
     from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
@@ -70,7 +70,7 @@ def execute(
     finished = _finished_result(prepared.spec, directory)
     if finished is not None:
         view.show_finished(directory)
-        return Execution(finished, exit_code(finished))
+        return RunOutcome(finished, exit_code(finished))
     stop = StopRequest()
     with (
         view.watch(prepared, directory, stop) as observer,
@@ -78,14 +78,14 @@ def execute(
     ):
         result = run_on_spark(prepared, directory, observer, stop, allow_removal)
     view.show_end(prepared, directory, result)
-    return Execution(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
+    return RunOutcome(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
 
 
 def execute_all(
     runs: Mapping[str, PreparedSparkRun], directory: Path, make_view: Callable[[str], RunView]
-) -> dict[str, Execution]:
+) -> dict[str, RunOutcome]:
     """Run the same arrivals under one policy after the other, until a signal stops one."""
-    executions: dict[str, Execution] = {}
+    executions: dict[str, RunOutcome] = {}
     for number, (name, prepared) in enumerate(runs.items(), start=1):
         view = make_view(f"{number} of {len(runs)}: ")
         executions[name] = execute(prepared, directory / name, view)
