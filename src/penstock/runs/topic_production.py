@@ -20,7 +20,7 @@ from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.workloads.pattern import ArrivalName
 from penstock.workloads.registry import find_pattern, make_workload
-from penstock.workloads.expression import Named, parse
+from penstock.workloads.expression import NamedPart, parse
 
 #: The name under which rows are published.
 WRITER = "producer"
@@ -80,7 +80,7 @@ def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str
 def _arrivals(spec: ProduceSpec) -> ArrivalName:
     tree = parse(spec.workload)
     own: ArrivalName = (
-        find_pattern(tree.name).arrivals if isinstance(tree, Named) else "deterministic"
+        find_pattern(tree.name).arrivals if isinstance(tree, NamedPart) else "deterministic"
     )
     known: tuple[ArrivalName, ...] = get_args(ArrivalName)
     for kind in known:
