@@ -110,7 +110,7 @@ EXAMPLES = (
     r"\s*penstock [a-z]+ ",
     r"\s*policy = \[\"ds2\", \{ policy = \"hpa-cpu\", ",
     r"DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = ",
-    r"\s*engine(: str)? = \"flink\"",
+    r".*(?i:engine|profile).*\"flink\"",
 )
 
 

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from tests.workloads.strategies import few
 
 from penstock.errors import InputError
-from penstock.workloads.expression import For, Named, Scaled, Sum, Then, Tree, parse, write
+from penstock.workloads.expression import (
+    NamedPart,
+    PartSequence,
+    PartSum,
+    ScaledPart,
+    TimedPart,
+    Tree,
+    parse,
+    write,
+)
 from penstock.workloads.registry import make_workload
 
 names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(
@@ -15,20 +24,20 @@ names = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True).filter(
 values = st.text(
     st.characters(exclude_characters='"', exclude_categories=["C", "Zl", "Zp"]), max_size=8
 )
-named = st.builds(Named, names, st.lists(st.tuples(names, values), max_size=3).map(tuple))
+named = st.builds(NamedPart, names, st.lists(st.tuples(names, values), max_size=3).map(tuple))
 
 
 def _inside(trees: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
-    def several(kind: type[Sum] | type[Then]) -> st.SearchStrategy[Tree]:
+    def several(kind: type[PartSum] | type[PartSequence]) -> st.SearchStrategy[Tree]:
         # a sum within a sum is written without parentheses and read as one sum
         parts = trees.filter(lambda tree: not isinstance(tree, kind))
         return st.lists(parts, min_size=2, max_size=3).map(lambda each: kind(tuple(each)))
 
     return st.one_of(
-        st.builds(Scaled, trees, st.floats(0, 1e9)),
-        st.builds(For, trees, st.integers(1, 999)),
-        several(Sum),
-        several(Then),
+        st.builds(ScaledPart, trees, st.floats(0, 1e9)),
+        st.builds(TimedPart, trees, st.integers(1, 999)),
+        several(PartSum),
+        several(PartSequence),
     )
 
 
@@ -50,11 +59,11 @@ def test_any_text_is_read_or_refused_politely(text: str) -> None:
 
 
 def test_a_factor_binds_tighter_than_a_sum_and_a_sum_than_a_sequence() -> None:
-    a, b, c = Named("a"), Named("b"), Named("c")
-    assert parse("a + 2 * b then c * 3 for 5") == Then(
-        (Sum((a, Scaled(b, 2.0))), For(Scaled(c, 3.0), 5))
+    a, b, c = NamedPart("a"), NamedPart("b"), NamedPart("c")
+    assert parse("a + 2 * b then c * 3 for 5") == PartSequence(
+        (PartSum((a, ScaledPart(b, 2.0))), TimedPart(ScaledPart(c, 3.0), 5))
     )
-    assert parse("2*(a+b)") == Scaled(Sum((a, b)), 2.0)
+    assert parse("2*(a+b)") == ScaledPart(PartSum((a, b)), 2.0)
 
 
 def test_nested_sums_and_sequences_are_one() -> None:
@@ -64,8 +73,8 @@ def test_nested_sums_and_sequences_are_one() -> None:
 
 def test_parameters_are_kept_as_text() -> None:
     tree = parse('trace(file="my load.csv", scale=2e3, start=-1) for 10 min')
-    assert tree == For(
-        Named("trace", (("file", "my load.csv"), ("scale", "2e3"), ("start", "-1"))), 10
+    assert tree == TimedPart(
+        NamedPart("trace", (("file", "my load.csv"), ("scale", "2e3"), ("start", "-1"))), 10
     )
 
 

@@ -13,7 +13,7 @@ from penstock.errors import InputError
 from penstock.workloads.pattern import SEED
 
 if TYPE_CHECKING:
-    from penstock.runs.execution import Execution
+    from penstock.runs.execution import RunOutcome
     from penstock.runs.spec import SparkSpec
 
 
@@ -152,7 +152,7 @@ def _refuse_others(args: argparse.Namespace) -> None:
 
 
 def _show_all(
-    executions: Mapping[str, "Execution"], directory: Path, args: argparse.Namespace
+    executions: Mapping[str, "RunOutcome"], directory: Path, args: argparse.Namespace
 ) -> int:
     """Print the results and return the exit code; a single run has the name ""."""
     from penstock.reports.spark_result_text import comparison, report  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Fit demands into a budget by largest remainder, exactly."""
+"""Fits demands into a budget by largest remainder, exactly."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from penstock.errors import InputError
 def fit(demands: Mapping[str, int], budget: int) -> dict[str, int]:
     """Return demands whose sum is at most `budget`, none below 1, in the same order of size.
 
-    d' = 1 + k (d - 1) with k = (budget - n) / (sum d - n): everybody keeps one replica and
-    the rest shrinks in proportion. What rounding down leaves over goes to the largest
-    remainders, the first operator winning a tie, so that the sum is exactly the budget.
+    d' = 1 + k (d - 1) with k = (budget - n) / (sum d - n): every operator keeps one replica
+    and the rest shrinks in proportion. Replicas that rounding leaves over go to the largest
+    remainders, and to the first operator of a tie, so that the sum is exactly the budget.
     Whole numbers throughout: no float can tip a tie.
 
     >>> fit({"a": 10, "b": 30, "c": 20}, 30)

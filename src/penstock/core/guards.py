@@ -51,7 +51,7 @@ class Guards(Params):
 
     @property
     def memory_s(self) -> float:
-        """How many seconds of earlier decisions the guards look at."""
+        """Seconds of earlier decisions that the guards need."""
         return self.stabilise_s or 0.0
 
 
@@ -72,7 +72,7 @@ Rule = Callable[[Decision, Snapshot, DecisionHistory, Guards], Decision]
 def apply_guards(
     proposal: Decision, snapshot: Snapshot, past: DecisionHistory, guards: Guards
 ) -> Decision:
-    """Return the proposal as the guards leave it."""
+    """Apply all guards to the proposal of a policy."""
     if proposal.placement is not None:
         return _guard_placement(proposal, past, guards)
     decision = proposal
@@ -203,7 +203,7 @@ def _budget(decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: 
 def _cooldown(
     decision: Decision, _now: Snapshot, past: DecisionHistory, guards: Guards
 ) -> Decision:
-    """8: no change while the last one that was carried out is younger."""
+    """8: no change for a time after the last applied one."""
     if not past.applied:
         return decision
     age_s = decision.at - past.applied[-1].at
@@ -242,12 +242,12 @@ ORDER: tuple[Rule, ...] = (
 
 
 def _guard_placement(decision: Decision, past: DecisionHistory, guards: Guards) -> Decision:
-    """Moves of slices know one guard: the cool-down."""
+    """Apply the cool-down, the only guard of moves of slices."""
     for item in fields(guards):
         is_set = getattr(guards, item.name) != item.default
         if is_set and not item.name.startswith("cooldown"):
             problem = f"is about operators; {decision.policy} decides about hosts"
-            raise InputError(item.name, problem, "hosts know cooldown_s only")
+            raise InputError(item.name, problem, "decisions about hosts have the cool-down only")
     placement = decision.placement
     pause_s = max(_cooldowns(guards))
     if (

@@ -1,4 +1,4 @@
-"""A histogram of latencies that merges, keeps its error bounded and its size small."""
+"""A mergeable histogram of latencies with bounded error and size."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ class Histogram:
         self.max = max(self.max, latency_s)
 
     def merge(self, other: "Histogram") -> None:
-        """Add everything that another one counted."""
+        """Add the counts of another histogram."""
         for bucket, records in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0.0) + records
         self.count += other.count
@@ -58,7 +58,7 @@ class Histogram:
         return self.total / self.count if self.count else 0.0
 
     def percentile(self, percent: float) -> float:
-        """The latency below which that share of the records stayed, within about 1 %."""
+        """Return a percentile of the latency, within about 1 %."""
         rank = self.count * percent / 100
         total = 0.0
         for bucket in sorted(self.counts):
@@ -69,7 +69,7 @@ class Histogram:
         return self.max
 
     def share_above(self, latency_s: float) -> float:
-        """The share of records whose latency exceeded a bound, to within one bucket."""
+        """Return the share of records above a latency, to within one bucket."""
         if not self.count or latency_s >= self.max:
             return 0.0
         bound = 0

@@ -13,10 +13,10 @@ from penstock.core.snapshot import OperatorSnapshot, Snapshot
 Factor = Callable[[OperatorSnapshot, Snapshot], tuple[float, Mapping[str, Any]] | None]
 
 
-def proposed(current: int, factor: float, tolerance: float) -> int:
+def propose_size(current: int, factor: float, tolerance: float) -> int:
     """Return max(1, ceil(current x factor)), or current while the factor is close to 1.
 
-    >>> proposed(10, 0.701 / 0.7, 0.0), proposed(10, 0.701 / 0.7, 0.1)
+    >>> propose_size(10, 0.701 / 0.7, 0.0), propose_size(10, 0.701 / 0.7, 0.1)
     (11, 10)
     """
     if abs(factor - 1) <= tolerance:
@@ -33,7 +33,7 @@ def largest_of_window(
 
     def answer(op: OperatorSnapshot) -> Target:
         proposals = [
-            proposed(past.operators[op.name].parallelism, proposal[0], tol)
+            propose_size(past.operators[op.name].parallelism, proposal[0], tol)
             for past, by_name in zip(recent, factors, strict=True)
             if (proposal := by_name.get(op.name)) is not None
         ]

@@ -1,19 +1,19 @@
-"""Rounding that float noise cannot tip over, and numbers written for people."""
+"""Rounding that ignores float noise, and numbers formatted for people."""
 
 import math
 
 #: Far above the noise of a few float operations, far below any share of a replica that matters.
 NOISE = 1e-9
-#: More of anything is no number that was measured, and beyond it floats are not exact.
+#: The largest count; beyond it floats are not exact.
 MAX_COUNT = 10**15
-#: Measures and parameters of this size, and no larger or smaller, can be computed with.
+#: Bounds of measures and parameters, so that results neither overflow nor vanish.
 MAX_SIZE, MIN_SIZE = 1e18, 1e-18
 
 
 def ceil(value: float) -> int:
     """Round up, ignoring float noise, so that 3.0000000001 replicas are three.
 
-    What is infinite or close to it becomes `MAX_COUNT`.
+    Infinite and very large values become `MAX_COUNT`.
 
     >>> ceil(0.1 * 30), ceil(3.01), ceil(math.inf) == MAX_COUNT
     (3, 4, True)
@@ -22,7 +22,7 @@ def ceil(value: float) -> int:
 
 
 def floor(value: float) -> int:
-    """Round down, ignoring float noise; what is infinite becomes `MAX_COUNT`.
+    """Round down, ignoring float noise; infinite becomes `MAX_COUNT`.
 
     >>> floor(0.29 * 100), floor(2.99)
     (29, 2)
@@ -31,7 +31,7 @@ def floor(value: float) -> int:
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """Divide two measures; None if the result is no number that can be computed with.
+    """Divide two measures; None if the result is undefined or out of bounds.
 
     >>> ratio(1, 4), ratio(1, 0), ratio(1e300, 1e-300)
     (0.25, None, None)
@@ -43,7 +43,7 @@ def ratio(part: float, whole: float) -> float | None:
 
 
 def pretty(value: object) -> str:
-    """Write a number the way a person would: grouped thousands, four digits that matter.
+    """Format a number for people: grouped thousands, four significant digits.
 
     >>> [pretty(v) for v in (1_000_000.0, 0.80000001, 12.3456, 5, None, float("inf"))]
     ['1,000,000', '0.8', '12.35', '5', 'unknown', 'infinite']
@@ -66,7 +66,7 @@ def pretty(value: object) -> str:
 def table_number(value: float | None) -> str:
     """Write a figure as the evaluation thesis' tables do: below 1 three decimals, else one.
 
-    Nothing at all is a plain 0, which a very small number is not.
+    Zero is a plain 0; a very small number is 0.000.
 
     >>> [table_number(v) for v in (0.12345, 68.31, 1234.5, 0.0, 0.0001, None)]
     ['0.123', '68.3', '1,234.5', '0', '0.000', '-']

@@ -33,7 +33,7 @@ OFF = ("none", "off")
 
 @dataclass(frozen=True, slots=True)
 class ParamSpec:
-    """What is documented about one parameter."""
+    """Documentation and bounds of one parameter."""
 
     doc: str
     unit: str = ""
@@ -47,7 +47,7 @@ class ParamSpec:
 
     @property
     def bounds(self) -> str:
-        """The rule in words, empty if any value will do."""
+        """The rule in words; empty if every value is allowed."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         low = "" if self.low is None else f"{'above' if self.above else 'at least'} {self.low:g}"
@@ -55,7 +55,7 @@ class ParamSpec:
         return " and ".join(part for part in (low, high) if part)
 
     def allows(self, value: Any) -> bool:
-        """Whether a value keeps the rule."""
+        """Return whether a value is within the rule."""
         if self.choices:
             return value in self.choices
         if isinstance(value, Mapping):
@@ -70,19 +70,19 @@ class ParamSpec:
 
 
 def is_usable(value: Any) -> bool:
-    """Whether a number can be computed with: neither infinite nor close to it, nor close to 0."""
+    """Return whether the size of a number is 0 or within the bounds of all measures."""
     if isinstance(value, str | bool) or value is None or value == 0:
         return True
     return bool(MIN_SIZE <= abs(value) <= MAX_SIZE)
 
 
 def param(default: Any, doc: str, **rule: Any) -> Any:
-    """Declare a parameter: its default, one sentence, and whatever else `ParamSpec` holds."""
+    """Declare a parameter: its default, one sentence, and the other fields of `ParamSpec`."""
     return field(default=default, metadata={"spec": ParamSpec(doc, **rule)})
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ParamDescription:
     """One parameter as shown to people."""
 
     name: str
@@ -113,11 +113,13 @@ class Params:
         """Refuse values that do not fit together. Subclasses with such a rule override this."""
 
     @classmethod
-    def describe(cls) -> tuple[Described, ...]:
-        """Every parameter with its type, default and documentation."""
+    def describe(cls) -> tuple[ParamDescription, ...]:
+        """Return every parameter with its type, default and documentation."""
         hints = get_type_hints(cls)
         return tuple(
-            Described(item.name, _type_name(hints[item.name]), item.default, item.metadata["spec"])
+            ParamDescription(
+                item.name, _type_name(hints[item.name]), item.default, item.metadata["spec"]
+            )
             for item in fields(cls)
             if item.default is not MISSING
         )
@@ -157,7 +159,7 @@ def look_up(values: PerOperator, name: str) -> float | None:
 
 
 def check_names(values: PerOperator, operators: Mapping[str, Any], field_name: str) -> None:
-    """Refuse a parameter that names an operator which is not there."""
+    """Refuse a parameter that names an unknown operator."""
     for name in values:
         if name != "*" and name not in operators:
             hint = nearest(name, operators)

@@ -61,7 +61,7 @@ def place(
     members = [0] * replicas
     for home in homes.values():
         members[home] += 1
-    # those without a home first go where least is to do; without loads, where fewest are
+    # slices without a replica go to the least loaded one; without loads, to the one with fewest
     for number in sorted(set(range(len(loads))) - set(homes), key=lambda s: (-loads[s], s)):
         home = min(range(replicas), key=lambda r: (totals[r], members[r], r))
         homes[number] = home
@@ -74,7 +74,7 @@ def place(
 def _even_out(
     loads: Sequence[float], homes: dict[int, int], totals: list[float], tolerance: float
 ) -> None:
-    """Move slices from the replica that has most to do to the one that has least."""
+    """Move slices from the busiest replica to the least busy one."""
     mean = sum(totals) / len(totals)
     for _ in range(len(loads)):
         most = max(range(len(totals)), key=lambda r: (totals[r], -r))
@@ -82,7 +82,7 @@ def _even_out(
         gap = totals[most] - totals[least]
         if totals[most] <= (1 + tolerance) * mean:
             return
-        # what is gained by rounding alone would be moved to and fro for ever
+        # a gain by rounding alone would move slices back and forth
         gain = gap - NOISE * mean
         movable = [s for s, home in homes.items() if home == most and 0 < loads[s] < gain]
         if not movable:
@@ -95,7 +95,7 @@ def _even_out(
 
 
 def useful_replicas(loads: Sequence[float]) -> int:
-    """Return how many replicas can share the load: with more, the heaviest slice decides alone.
+    """Return how many replicas can share the load: beyond that, the heaviest slice is the limit.
 
     >>> useful_replicas([1.0] * 64), useful_replicas([6, 1, 1, 1])
     (64, 2)

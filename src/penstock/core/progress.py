@@ -1,4 +1,4 @@
-"""How much of a long piece of work is done."""
+"""Progress of a long piece of work."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ class WorkProgress:
     """Parts of a piece of work: runs of a grid, rows of a file."""
 
     total: int
-    #: Kept from an earlier time, not done again.
+    #: Results of an earlier run that are reused.
     kept: int
-    #: Done by now, besides those.
+    #: Parts done in this run.
     done: int

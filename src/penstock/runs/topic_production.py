@@ -18,7 +18,7 @@ from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
-from penstock.workloads.expression import Named, parse
+from penstock.workloads.expression import NamedPart, parse
 from penstock.workloads.pattern import ArrivalName
 from penstock.workloads.registry import find_pattern, make_workload
 
@@ -80,7 +80,7 @@ def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str
 def _arrivals(spec: ProduceSpec) -> ArrivalName:
     tree = parse(spec.workload)
     own: ArrivalName = (
-        find_pattern(tree.name).arrivals if isinstance(tree, Named) else "deterministic"
+        find_pattern(tree.name).arrivals if isinstance(tree, NamedPart) else "deterministic"
     )
     known: tuple[ArrivalName, ...] = get_args(ArrivalName)
     for kind in known:

@@ -1,4 +1,4 @@
-"""How `data/bursty.csv` was made: a synthetic load like that of a social network.
+"""Generates `data/bursty.csv`: a synthetic load like that of a social network.
 
 A slow daily swing with noise; now and then news breaks: the rate jumps within a minute
 or two, fades slowly, and is sometimes echoed half an hour later. In between come

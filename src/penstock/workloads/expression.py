@@ -9,7 +9,7 @@
 in it stands in double quotes. Parsing yields a tree and knows no workload by name.
 
 >>> parse("2 * a + b then c")
-Then(parts=(Sum(parts=(Scaled(part=Named(name='a', given=()), factor=2.0), ...
+PartSequence(parts=(PartSum(parts=(ScaledPart(part=NamedPart(name='a', given=()), factor=2.0), ...
 """
 
 import re
@@ -20,7 +20,7 @@ from penstock.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedPart:
     """A workload of the registry, with parameters in their order."""
 
     name: str
@@ -28,7 +28,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledPart:
     """Every rate times a factor."""
 
     part: "Tree"
@@ -36,7 +36,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class For:
+class TimedPart:
     """A part that lasts so many minutes."""
 
     part: "Tree"
@@ -44,20 +44,20 @@ class For:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """All at once."""
+class PartSum:
+    """Parts at the same time, their rates added."""
 
     parts: tuple["Tree", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Then:
-    """One after the other."""
+class PartSequence:
+    """Parts one after the other."""
 
     parts: tuple["Tree", ...]
 
 
-Tree = Named | Scaled | For | Sum | Then
+Tree = NamedPart | ScaledPart | TimedPart | PartSum | PartSequence
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -92,28 +92,30 @@ def parse(text: str) -> Tree:
 def write(tree: Tree) -> str:
     """Write a tree so that it is read as the same tree."""
     match tree:
-        case Named(name, given):
+        case NamedPart(name, given):
             pairs = ", ".join(f"{key}={_quoted(value)}" for key, value in given)
             return f"{name}({pairs})" if given else name
-        case Scaled(part, factor):
+        case ScaledPart(part, factor):
             return f"{_inner(part)} * {factor!r}"
-        case For(part, minutes):
+        case TimedPart(part, minutes):
             return f"{_inner(part)} for {minutes}"
-        case Sum(parts):
-            return " + ".join(f"({write(p)})" if isinstance(p, Then) else write(p) for p in parts)
-        case Then(parts):
+        case PartSum(parts):
+            return " + ".join(
+                f"({write(p)})" if isinstance(p, PartSequence) else write(p) for p in parts
+            )
+        case PartSequence(parts):
             return " then ".join(write(part) for part in parts)
 
 
 def _inner(part: Tree) -> str:
-    return f"({write(part)})" if isinstance(part, Sum | Then) else write(part)
+    return f"({write(part)})" if isinstance(part, PartSum | PartSequence) else write(part)
 
 
 def _quoted(value: str) -> str:
     return value if re.fullmatch(r'[^\s,()"=]+', value) else f'"{value}"'
 
 
-def _joined(kind: type[Sum] | type[Then], parts: list[Tree]) -> Tree:
+def _joined(kind: type[PartSum] | type[PartSequence], parts: list[Tree]) -> Tree:
     """Make one flat node: where the parentheses stood in a + (b + c) makes no difference."""
     flat: list[Tree] = []
     for part in parts:
@@ -122,7 +124,7 @@ def _joined(kind: type[Sum] | type[Then], parts: list[Tree]) -> Tree:
 
 
 class _ExpressionParser:
-    """One token ahead of what has been read."""
+    """A recursive-descent parser with one token of look-ahead."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -131,7 +133,7 @@ class _ExpressionParser:
         self.step()
 
     def step(self) -> str:
-        """Move on to the next token and return the one that was there."""
+        """Advance to the next token and return the previous one."""
         read = self.word
         self.start = len(self.text) - len(self.text[self.at :].lstrip())
         match = _TOKEN.match(self.text, self.at)
@@ -154,14 +156,14 @@ class _ExpressionParser:
         while self.word == "then":
             self.step()
             parts.append(self.sum())
-        return _joined(Then, parts)
+        return _joined(PartSequence, parts)
 
     def sum(self) -> Tree:
         parts = [self.product()]
         while self.word == "+":
             self.step()
             parts.append(self.product())
-        return _joined(Sum, parts)
+        return _joined(PartSum, parts)
 
     def product(self) -> Tree:
         factor = None
@@ -178,13 +180,13 @@ class _ExpressionParser:
             sign = self.step()
             if self.kind != "number":
                 self.refuse("a number")
-            tree = Scaled(tree, float(self.step())) if sign == "*" else self.lasting(tree)
-        return tree if factor is None else Scaled(tree, factor)
+            tree = ScaledPart(tree, float(self.step())) if sign == "*" else self.lasting(tree)
+        return tree if factor is None else ScaledPart(tree, factor)
 
     def lasting(self, part: Tree) -> Tree:
         if not self.word.isdecimal() or not 1 <= float(self.word) <= MAX_MINUTES:
             self.refuse("whole minutes, at least 1,")
-        tree = For(part, int(self.step()))
+        tree = TimedPart(part, int(self.step()))
         if self.word == "min":
             self.step()
         return tree
@@ -202,7 +204,7 @@ class _ExpressionParser:
         if self.kind != "name" or self.word in _WORDS:
             self.refuse("the name of a workload")
         name = self.step()
-        return Named(name, self.pairs() if self.word == "(" else ())
+        return NamedPart(name, self.pairs() if self.word == "(" else ())
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         pairs = []

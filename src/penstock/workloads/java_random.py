@@ -1,8 +1,8 @@
 """The random numbers of `java.util.Random`, bit for bit.
 
 The evaluation thesis drew its load patterns with it, and its algorithm is part of
-Java's specification: a list drawn from a seed today is the same list for ever, which no
-library of ours promises. So all patterns draw from it.
+Java's specification: a seed gives the same list for ever, which no Python library
+promises. So all patterns draw from it.
 """
 
 import math

@@ -19,11 +19,11 @@ from penstock.workloads import irregular as wild
 from penstock.workloads import steps as levels
 from penstock.workloads.expression import (
     MAX_MINUTES,
-    For,
-    Named,
-    Scaled,
-    Sum,
-    Then,
+    NamedPart,
+    PartSequence,
+    PartSum,
+    ScaledPart,
+    TimedPart,
     Tree,
     parse,
     write,
@@ -89,16 +89,16 @@ def read_params(pattern: Pattern, given: Mapping[str, Any]) -> tuple[Params, Spi
 def natural_minutes(tree: Tree) -> int:
     """Return the default length of a workload."""
     match tree:
-        case Named(name):
+        case NamedPart(name):
             return find_pattern(name).minutes
-        case Scaled(part):
+        case ScaledPart(part):
             return natural_minutes(part)
-        case For(_, minutes):
+        case TimedPart(_, minutes):
             return minutes
-        case Sum(parts):
+        case PartSum(parts):
             return max(natural_minutes(part) for part in parts)
-        case Then(parts):
-            fixed = [part.minutes for part in parts if isinstance(part, For)]
+        case PartSequence(parts):
+            fixed = [part.minutes for part in parts if isinstance(part, TimedPart)]
             return sum(fixed) if len(fixed) == len(parts) else max(MINUTES, sum(fixed) + len(parts))
 
 
@@ -112,33 +112,33 @@ def _check_names(own: Mapping[str, Any], pattern: Pattern) -> None:
 def _with_given(tree: Tree, given: Mapping[str, Any]) -> Tree:
     if "seed" in given:
         raise InputError("seed", "is not a parameter", "give it on its own, such as --seed 7")
-    if not isinstance(tree, Named):
+    if not isinstance(tree, NamedPart):
         key = next(iter(given))
         hint = "write parameters behind the name they are for, such as cosine(noise=0) + constant"
         raise InputError(key, f"there is more than one workload in {write(tree)!r}", hint)
     merged = dict(tree.given) | {key: str(value) for key, value in given.items()}
-    return Named(tree.name, tuple(merged.items()))
+    return NamedPart(tree.name, tuple(merged.items()))
 
 
 def _build(tree: Tree, minutes: int, seed: int) -> Workload:
     match tree:
-        case Named():
+        case NamedPart():
             return _build_named(tree, minutes, seed)
-        case Scaled(part, factor):
+        case ScaledPart(part, factor):
             return _build(part, minutes, seed) * factor
-        case For(part, own):
+        case TimedPart(part, own):
             if own > minutes:
                 raise InputError("workload", f"{write(tree)!r} does not fit into {minutes} minutes")
             return _build(part, own, seed).between(0, minutes * 60)
-        case Sum(parts):
+        case PartSum(parts):
             return reduce(add, (_build(part, minutes, seed) for part in parts))
-        case Then(parts):
+        case PartSequence(parts):
             shares = _shares(tree, minutes)
             built = (_build(part, n, seed) for part, n in zip(parts, shares, strict=True))
             return reduce(Workload.then, built).between(0, minutes * 60)
 
 
-def _build_named(named: Named, minutes: int, seed: int) -> Workload:
+def _build_named(named: NamedPart, minutes: int, seed: int) -> Workload:
     pattern = find_pattern(named.name)
     given = dict(named.given)
     seed = _read_seed(given.pop("seed", str(seed)), named.name)
@@ -158,9 +158,9 @@ def _read_seed(text: str, name: str) -> int:
         raise InputError(f"{name}.seed", f"must be a whole number, got {text!r}") from None
 
 
-def _shares(tree: Then, minutes: int) -> Sequence[int]:
+def _shares(tree: PartSequence, minutes: int) -> Sequence[int]:
     """Return the minutes of each part; parts without `for` share the rest, the last gets more."""
-    fixed = [part.minutes if isinstance(part, For) else 0 for part in tree.parts]
+    fixed = [part.minutes if isinstance(part, TimedPart) else 0 for part in tree.parts]
     open_parts = fixed.count(0)
     left = minutes - sum(fixed)
     if left < open_parts:

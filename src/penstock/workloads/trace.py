@@ -1,4 +1,4 @@
-"""Recorded load: a CSV file of yours, or the bursty one that ships with penstock."""
+"""Recorded load: a CSV file, or the bursty one that ships with penstock."""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Playback(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceParams(Playback):
-    """Where a recording is, and how it is played."""
+    """The file of a recording, and how it is played."""
 
     file: str = param("", "CSV file with a header line")
     time: str = param("", "column of times: seconds or ISO time stamps")

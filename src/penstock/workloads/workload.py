@@ -85,7 +85,7 @@ class Workload:
 
     @property
     def duration_s(self) -> float:
-        """When it ends."""
+        """The end in seconds."""
         return self.edges_s[-1]
 
     @property
@@ -165,7 +165,7 @@ class Workload:
             return pieces.starts
         return np.diff(self.integrals(grid)) / np.diff(grid)
 
-    # --- what can be made of it
+    # --- operations
 
     def __add__(self, other: "Workload") -> "Workload":
         """Both at once; as long as the longer one."""

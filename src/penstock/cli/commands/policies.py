@@ -7,7 +7,7 @@ from typing import Any
 from penstock.control.registry import find_policy, policies
 from penstock.core.frozen_dict import thaw
 from penstock.core.guards import Guards
-from penstock.core.params import Described, Params
+from penstock.core.params import ParamDescription, Params
 from penstock.core.policy import Policy
 from penstock.reports.text_layout import hang
 
@@ -58,7 +58,7 @@ def _params_lines(params: type[Params]) -> list[str]:
     return [_param_line(described) for described in params.describe()]
 
 
-def _param_line(described: Described) -> str:
+def _param_line(described: ParamDescription) -> str:
     spec = described.spec
     notes = "; ".join(part for part in (spec.unit, spec.bounds) if part)
     default = _default(described)
@@ -66,7 +66,7 @@ def _param_line(described: Described) -> str:
     return hang(f"  {value}", f"{spec.doc}{f' ({notes})' if notes else ''}", 33)
 
 
-def _default(described: Described) -> Any:
+def _default(described: ParamDescription) -> Any:
     value = described.default
     if isinstance(value, bool):
         return str(value).lower()

@@ -9,10 +9,10 @@ from typing import Any
 
 from penstock.cli.options import parse_pairs, read_minutes
 from penstock.core.numbers import pretty
-from penstock.core.params import Described
+from penstock.core.params import ParamDescription
 from penstock.reports.text_charts import chart_width, sparkline
 from penstock.reports.text_layout import hang
-from penstock.workloads.expression import Named, Tree, parse, write
+from penstock.workloads.expression import NamedPart, Tree, parse, write
 from penstock.workloads.pattern import SEED, Pattern
 from penstock.workloads.plot import draw_workload
 from penstock.workloads.registry import PATTERNS, find_pattern, make_workload, read_params
@@ -124,7 +124,7 @@ def _number(value: float) -> int | float:
 
 def _used(tree: Tree, given: dict[str, str]) -> dict[str, Any]:
     """Return all parameters of a single workload; in an expression they stand in its name."""
-    if not isinstance(tree, Named):
+    if not isinstance(tree, NamedPart):
         return {}
     told = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
     params, spikes = read_params(find_pattern(tree.name), told)
@@ -147,7 +147,7 @@ def _describe(pattern: Pattern) -> str:
     return "\n".join(head + own + spikes)
 
 
-def _param_line(item: Described) -> str:
+def _param_line(item: ParamDescription) -> str:
     notes = "; ".join(part for part in (item.spec.unit, item.spec.bounds) if part)
     value = item.name if item.default in (None, "") else f"{item.name}={_default(item.default)}"
     return hang(f"  {value}", f"{item.spec.doc}{f' ({notes})' if notes else ''}", 25)

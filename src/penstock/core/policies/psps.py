@@ -1,4 +1,4 @@
-"""PSPS: replicas predicted from expected arrivals and what is still queued.
+"""PSPS: replicas predicted from expected arrivals and the queue.
 
 Wladdimiro et al., "A predictive approach for dynamic replication of operators in
 distributed stream processing systems", SBAC-PAD 2022, section IV, equations 1 to 4.
@@ -44,7 +44,7 @@ class PspsParams(Params):
 
 
 def psps(history: History, _applied: Applied, params: PspsParams) -> Decision:
-    """Ask for as many replicas as work off the next interval's records within it.
+    """Return the replicas that work off the records of the next interval within it.
 
     >>> op = OperatorSnapshot(name="o1", parallelism=1, queue=0, service_time_s=0.0166)
     >>> now = Snapshot(at=0, offered={"o1": 100}, operators={"o1": op})

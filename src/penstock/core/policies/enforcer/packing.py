@@ -1,4 +1,4 @@
-"""Where slices go: first fit in decreasing CPU, on hosts that stay within a target."""
+"""Packs slices on hosts: first fit in decreasing CPU, within a CPU target."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from penstock.core.snapshot import HostSnapshot, SliceSnapshot
 
 @dataclass(frozen=True, slots=True)
 class HostRoom:
-    """A host while slices are being placed: what it carries and what it can hold."""
+    """The load and the capacity of a host while slices are placed."""
 
     name: str
     cpu: float
@@ -20,7 +20,7 @@ class HostRoom:
 
     @classmethod
     def of(cls, host: HostSnapshot, without: Iterable[str] = ()) -> "HostRoom":
-        """The room on a host once some of its slices are gone."""
+        """Build the room of a host without some of its slices."""
         gone = set(without)
         left = [piece for name, piece in host.slices.items() if name not in gone]
         return cls(
@@ -41,7 +41,7 @@ class HostRoom:
         )
 
     def with_slice(self, piece: SliceSnapshot) -> "HostRoom":
-        """The room that is left when a slice has come."""
+        """Return the room with a slice added."""
         return HostRoom(
             self.name,
             self.cpu + piece.cpu,

@@ -1,4 +1,4 @@
-"""Which slices leave busy hosts, and which hosts can be emptied."""
+"""Moves slices away from busy hosts, and empties idle ones."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""The lightest set of items that is worth enough: subset sum by dynamic programming."""
+"""The cheapest set of items of a given worth: subset sum by dynamic programming."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ GRID = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that may be chosen: what it is worth, and what choosing it costs."""
+    """An item with its worth and its cost."""
 
     name: str
     worth: float

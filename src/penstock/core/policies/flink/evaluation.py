@@ -1,4 +1,4 @@
-"""What the Flink autoscaler makes of its metric window: demand and capacity of each operator."""
+"""Demand and capacity of each operator, computed from the metric window."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ def evaluate(
 
 
 def _edge(up: str, name: str, graph: Topology, measures: Measures) -> Array:
-    """Records/s on one edge, as far as operators' totals tell."""
+    """Return records/s on one edge, derived from the totals of operators."""
     others = [other for other in graph.upstream[name] if other != up]
     if not others:
         return measures.mean(name, "input_rate")
@@ -70,7 +70,7 @@ def _by_busy_time(inputs: Array, busy: Array) -> Array:
 def _as_observed(
     name: str, measures: Measures, windows: MetricWindows, by_busy: Array, observed_switch: float
 ) -> Array:
-    """What a source took while there was more than enough to read, if that is less."""
+    """Return the rate of a source while its lag was long, if it is below the rate by busy time."""
     rate = measures[name, "input_rate"]
     blocked, lag = measures.known(name, "backpressured"), measures.known(name, "queue")
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -1,7 +1,7 @@
-"""What the changes that were carried out have taught: did replicas pay, and how well.
+"""The effect of earlier changes: whether more replicas raised the capacity, and by how much.
 
-A target that was carried out keeps, among its numbers, the operator's `capacity` before
-the change and the one `expected` after it (records/s of all its replicas).
+An applied target keeps, among its numbers, the `capacity` of the operator before the change and
+the capacity `expected` after it (records/s of all its replicas).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from penstock.core.snapshot import OperatorSnapshot
 def was_ineffective(
     op: OperatorSnapshot, capacity: float, applied: Applied, *, least: float
 ) -> bool:
-    """Whether the last change grew this operator and kept less than that share of its promise."""
+    """Return whether the last increase brought less than this share of the expected capacity."""
     last = applied[-1].targets.get(op.name) if applied else None
     if last is None or last.wanted <= last.current or last.wanted != op.parallelism:
         return False
@@ -25,7 +25,7 @@ def was_ineffective(
 
 
 def speed_up(name: str, applied: Applied, lowest: float) -> float:
-    """Share of linear speed-up that an operator has shown over three changes or more, else 1."""
+    """Return the share of linear speed-up of an operator, 1 with fewer than three changes."""
     past = [decision.targets[name] for decision in applied if name in decision.targets]
     samples = [(t.current, float(t.numbers["capacity"])) for t in past if t.numbers.get("capacity")]
     return scalability(samples, lowest) if len(samples) >= 3 else 1.0
