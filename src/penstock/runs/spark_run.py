@@ -43,7 +43,8 @@ from penstock.runs.pipeline_changes import check_description, earlier_names
 from penstock.runs.producers import ProducerThreads
 from penstock.runs.record_counts import count_records, readers_of
 from penstock.runs.replay import recall
-from penstock.runs.result import RecordBalance, RunResult, RunScores, SparkResult
+from penstock.runs.result import RunResult
+from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
 from penstock.runs.run_lock import (
     hush_logging,
@@ -55,6 +56,7 @@ from penstock.runs.run_lock import (
 )
 from penstock.runs.scores import rescales_possible
 from penstock.runs.spark_preparation import PreparedSparkRun
+from penstock.runs.spark_result import RecordBalance, SparkResult
 from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.tick_json import add_spent, rename_operators
 
