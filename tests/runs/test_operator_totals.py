@@ -18,7 +18,7 @@ from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.operator_totals import read_accounts
-from penstock.runs.result import OperatorAccount
+from penstock.runs.spark_result import OperatorAccount
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 

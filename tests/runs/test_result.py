@@ -7,15 +7,12 @@ from typing import Any
 import pytest
 
 from penstock.errors import InputError
-from penstock.runs.result import (
-    CountStatistics,
+from penstock.runs.result import HindsightCost, RunResult
+from penstock.runs.result_parts import CountStatistics, OperatorScore, RunScores
+from penstock.runs.spark_result import (
     ExecutorChanges,
-    HindsightCost,
     OperatorAccount,
-    OperatorScore,
     RecordBalance,
-    RunResult,
-    RunScores,
     SparkMeasures,
     SparkResult,
     Spread,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from penstock import __version__
 from penstock.errors import InputError
-from penstock.runs.result import CountStatistics, RunResult, RunScores
+from penstock.runs.result import RunResult
+from penstock.runs.result_parts import CountStatistics, RunScores
 from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
 from penstock.runs.spec import SimulationSpec
 

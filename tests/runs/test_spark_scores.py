@@ -11,7 +11,7 @@ from penstock.control.loop import Tick
 from penstock.engines.port import Event, Status
 from penstock.runs.journal import read_ticks
 from penstock.runs.record_counts import LastTopic, RecordCounts
-from penstock.runs.result import OperatorAccount
+from penstock.runs.spark_result import OperatorAccount
 from penstock.runs.spark_scores import SparkScores, records
 
 RECORDED = Path(__file__).parents[1] / "recorded"

@@ -5,7 +5,8 @@ from typing import Any
 
 from penstock.core.numbers import pretty
 from penstock.reports.text_charts import table
-from penstock.runs.result import HindsightCost, RunResult, RunScores
+from penstock.runs.result import HindsightCost, RunResult
+from penstock.runs.result_parts import RunScores
 
 #: What is compared: label, path into the result, unit.
 COMPARED = (

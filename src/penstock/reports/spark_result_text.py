@@ -12,15 +12,10 @@ from penstock.reports.result_text import late_text, percent
 from penstock.reports.text_charts import short, sparkline, table
 from penstock.reports.timeline import Timeline
 from penstock.runs.journal import read_recent, read_ticks
-from penstock.runs.result import (
-    CountStatistics,
-    OperatorAccount,
-    RecordBalance,
-    RunResult,
-    RunScores,
-    SparkResult,
-)
+from penstock.runs.result import RunResult
+from penstock.runs.result_parts import CountStatistics, RunScores
 from penstock.runs.run_directory import JOURNAL
+from penstock.runs.spark_result import OperatorAccount, RecordBalance, SparkResult
 
 _WIDTH = 40
 #: Last topics that are named at most.

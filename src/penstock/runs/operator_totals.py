@@ -9,7 +9,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.runs.result import OperatorAccount
+from penstock.runs.spark_result import OperatorAccount
 from penstock.topics.embedded.topic import Topic
 
 

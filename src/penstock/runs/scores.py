@@ -7,7 +7,7 @@ from typing import Any
 from penstock.control.loop import Tick
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
-from penstock.runs.result import (
+from penstock.runs.result_parts import (
     AgeStatistics,
     CountStatistics,
     LatencyStatistics,

@@ -4,30 +4,21 @@ The same directory given again goes on where it was: nothing that was written is
 nothing comes twice, whatever was killed when.
 """
 
-import time
+import os
+import shutil
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-
-from pyspark.sql import SparkSession
 
 from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.snapshot import Snapshot
-from penstock.engines.spark.cluster.executor_client import ExecutorClient
-from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.java import check_java
-from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
-from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
-from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.files.lock import Lock
-from penstock.runs.background_call import BackgroundCall
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
 from penstock.runs.observer import (
@@ -38,28 +29,27 @@ from penstock.runs.observer import (
     StopRequest,
 )
 from penstock.runs.operator_totals import read_accounts
-from penstock.runs.output_size import bound_output
 from penstock.runs.pipeline_changes import check_description, earlier_names
 from penstock.runs.producers import ProducerThreads
 from penstock.runs.record_counts import count_records, readers_of
 from penstock.runs.replay import recall
-from penstock.runs.result import RecordBalance, RunResult, RunScores, SparkResult
+from penstock.runs.result import RunResult
+from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
 from penstock.runs.run_lock import (
-    hush_logging,
-    keep_signal_handlers,
     remove_empty_run,
     run_lock,
-    silence_accumulator_server,
     spark_errors,
 )
 from penstock.runs.scores import rescales_possible
+from penstock.runs.spark_launch import SparkLauncher
 from penstock.runs.spark_preparation import PreparedSparkRun
+from penstock.runs.spark_result import RecordBalance, SparkResult
 from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.tick_json import add_spent, rename_operators
 
-#: Replicas that are kept ready at most.
-MAX_WARM = 32
+#: The JVM's output file is emptied beyond this; its content stays in a second file until then.
+MAX_OUTPUT_BYTES = 10_000_000
 
 
 def run_on_spark(
@@ -135,7 +125,10 @@ class _Run:
 
     def carry_out(self, lock: Lock) -> RunResult:
         with ExitStack() as ending_with:
-            engine = self._start(lock, ending_with)
+            launcher = SparkLauncher(
+                self._prepared, self._layout, self._watch, self._initial, self._journal.start_s
+            )
+            engine = launcher.start(lock, ending_with)
             feeding = self._feeding()
             if feeding is not None:
                 feeding.start()
@@ -144,84 +137,6 @@ class _Run:
         if feeding is not None and feeding.error is not None:
             raise feeding.error
         return self._result(engine, ending)
-
-    def _start(self, lock: Lock, ending_with: ExitStack) -> SparkEngine:
-        """Start Spark, then operators and the pool of replicas side by side."""
-        say, began = self._watch.say, time.monotonic()
-        say("starting Spark")
-        session = self._session(lock, ending_with)
-        spark_s = time.monotonic() - began
-        replicas, number = min(self._room, MAX_WARM), len(self._prepared.pipeline.operators)
-        of = "operator" if number == 1 else "operators"
-        say(f"starting {number} {of} and a pool of {replicas} replicas")
-        pool = BackgroundCall(lambda: start_workers(session, replicas, self._layout.run / "warm"))
-        pool.start()
-        engine = self._engine(session)
-        engine.start(pool.result)
-        ending_with.callback(engine.stop)
-        both_s = time.monotonic() - began - spark_s
-        parts = f"Spark {spark_s:.1f}, then operators and replicas {both_s:.1f}"
-        say(f"started in {spark_s + both_s:.1f} s ({parts})")
-        return engine
-
-    def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
-        """Start Spark; meanwhile find out what workers shall import."""
-        pipeline, log = self._prepared.pipeline, self._layout.log
-        hush_logging()
-        modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
-        with keep_signal_handlers():
-            session = start_session(
-                pipeline.name,
-                self._room,
-                log,
-                lock.fileno(),
-                self._master,
-                self._first_executors(),
-                modules.start,
-            )
-        ending_with.callback(end_session, session)
-        silence_accumulator_server(session)
-        write_list(preload_list(log), modules.result())
-        return session
-
-    @property
-    def _master(self) -> Master:
-        return self._prepared.master or Master(cores=self._prepared.most_replicas)
-
-    @property
-    def _room(self) -> int:
-        """Tasks that may run at once at the start."""
-        return self._master.cores * self._first_executors()
-
-    def _engine(self, session: SparkSession) -> SparkEngine:
-        prepared = self._prepared
-        return SparkEngine(
-            session,
-            prepared.pipeline,
-            self._layout,
-            pace=BatchTiming(
-                batch_s=prepared.spec.batch_s,
-                gap_s=min_interval_for(prepared.spec.batch_s),
-                window_s=prepared.window_s,
-            ),
-            initial=self._initial,
-            begin_s=self._journal.start_s,
-            executors=self._executors(session),
-            retry_for_s=prepared.retry_for_s,
-            say=self._watch.say,
-            report=self._watch.report,
-        )
-
-    def _executors(self, session: SparkSession) -> Executors | None:
-        rules = self._prepared.executors
-        return Executors(ExecutorClient(session), rules, self._first_executors()) if rules else None
-
-    def _first_executors(self) -> int:
-        """Executors that the replicas at the start need."""
-        rules, operators = self._prepared.executors, self._prepared.pipeline.operators
-        declared = {name: op.options.replicas for name, op in operators.items()}
-        replicas = {**declared, **self._initial}
-        return rules.needed(sum(replicas.values())) if rules is not None else 1
 
     @property
     def _initial(self) -> Mapping[str, int]:
@@ -322,3 +237,19 @@ class _Run:
         if self._stop.is_asked:
             return "stopped"
         return "finished" if ending.is_drained or self._prepared.load is None else "cut"
+
+
+def bound_output(path: Path, max_bytes: int = MAX_OUTPUT_BYTES) -> bool:
+    """Empty the JVM's output file if it became too large; True if it did.
+
+    Everything that functions print goes there, for weeks. The JVM appends to the file, so it can
+    be emptied meanwhile; what is written at that moment may be lost.
+    """
+    try:
+        if path.stat().st_size <= max_bytes:
+            return False
+        shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+        os.truncate(path, 0)
+    except OSError:  # a full disk, or a file that is gone: no reason to end a run
+        return False
+    return True

@@ -15,17 +15,17 @@ from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.port import Event
 from penstock.runs.record_counts import RecordCounts
-from penstock.runs.result import (
+from penstock.runs.result_parts import RunScores
+from penstock.runs.sample import Sample
+from penstock.runs.scores import Scores
+from penstock.runs.spark_result import (
     ExecutorChanges,
     OperatorAccount,
     RecordBalance,
-    RunScores,
     SparkMeasures,
     Spread,
     StaticPeak,
 )
-from penstock.runs.sample import Sample
-from penstock.runs.scores import Scores
 
 
 class SparkScores:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.runs.result import RunScores
+from penstock.runs.result_parts import RunScores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

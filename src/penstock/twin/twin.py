@@ -20,7 +20,7 @@ from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
-from penstock.runs.result import RunScores
+from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run

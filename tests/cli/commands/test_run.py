@@ -387,7 +387,7 @@ def nothing_left_of(directory: Path) -> bool:
 @pytest.fixture
 def shared(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process take the session of all tests, and leave it."""
-    from penstock.runs import spark_run as running  # noqa: PLC0415  (loads Spark)
+    from penstock.runs import spark_launch as running  # noqa: PLC0415  (loads Spark)
 
     monkeypatch.setattr(running, "start_session", lambda *_, **__: spark)
     monkeypatch.setattr(running, "end_session", lambda *_: None)

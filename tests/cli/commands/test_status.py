@@ -22,9 +22,10 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Holder, Lock, find_holder
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
-from penstock.runs.result import RunResult, SparkResult
+from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.run_status import MAX_STALL_S, read_status
+from penstock.runs.spark_result import SparkResult
 from penstock.state.version import Version
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter

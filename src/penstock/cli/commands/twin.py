@@ -16,7 +16,7 @@ from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
 from penstock.reports.twin_picture import panels
 from penstock.reports.twin_tables import as_document, as_json, as_table
-from penstock.runs.result import RunScores
+from penstock.runs.result_parts import RunScores
 from penstock.twin.errors import TwinCell, compared
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 

@@ -19,7 +19,7 @@ PACKAGE = Path(penstock.__file__).parent
 _ROOMS = ("core", "control", "workloads", "engines/microbatch", "engines/simulator")
 _FILES = (
     *("engines/port.py", "runs/simulated_run.py", "runs/preparation.py"),
-    *("runs/scores.py", "runs/result.py", "runs/sample.py"),
+    *("runs/scores.py", "runs/sample.py", "runs/result.py", "runs/result_parts.py"),
 )
 _POLICIES = "penstock.core.policies"
 _MAX_TICKS_TRIED = 40

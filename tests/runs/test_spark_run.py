@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.runs.output_size import bound_output
+from penstock.runs.spark_run import bound_output
 
 CHILD = """
 import sys

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from penstock.errors import InputError
-from penstock.runs.background_call import BackgroundCall
+from penstock.runs.spark_launch import BackgroundCall
 
 
 def test_it_runs_beside_the_caller_and_gives_its_result() -> None:

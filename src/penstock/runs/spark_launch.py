@@ -1,0 +1,151 @@
+"""Starts Spark for a run: the session, the operators and the pool of warm replicas."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Generic, TypeVar
+
+from pyspark.sql import SparkSession
+
+from penstock.engines.spark.cluster.executor_client import ExecutorClient
+from penstock.engines.spark.cluster.executors import Executors
+from penstock.engines.spark.cluster.masters import Master
+from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
+from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
+from penstock.engines.spark.cluster.worker_pool import start_workers
+from penstock.engines.spark.engine import SparkEngine
+from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
+from penstock.engines.spark.run_layout import RunLayout
+from penstock.files.lock import Lock
+from penstock.runs.observer import RunObserver
+from penstock.runs.run_lock import hush_logging, keep_signal_handlers, silence_accumulator_server
+from penstock.runs.spark_preparation import PreparedSparkRun
+
+#: Replicas that are kept ready at most.
+MAX_WARM = 32
+
+T = TypeVar("T")
+
+
+class SparkLauncher:
+    """Starts the engine of one run with the replicas that it begins with."""
+
+    def __init__(
+        self,
+        prepared: PreparedSparkRun,
+        layout: RunLayout,
+        watch: RunObserver,
+        initial: Mapping[str, int],
+        start_s: float,
+    ) -> None:
+        """`start_s` is the time of the run at which it begins, or continues."""
+        self._prepared, self._layout, self._watch = prepared, layout, watch
+        self._initial, self._start_s = initial, start_s
+
+    def start(self, lock: Lock, ending_with: ExitStack) -> SparkEngine:
+        """Start Spark, then operators and the pool of replicas side by side."""
+        say, began = self._watch.say, time.monotonic()
+        say("starting Spark")
+        session = self._session(lock, ending_with)
+        spark_s = time.monotonic() - began
+        replicas, number = min(self._room, MAX_WARM), len(self._prepared.pipeline.operators)
+        of = "operator" if number == 1 else "operators"
+        say(f"starting {number} {of} and a pool of {replicas} replicas")
+        pool = BackgroundCall(lambda: start_workers(session, replicas, self._layout.run / "warm"))
+        pool.start()
+        engine = self._engine(session)
+        engine.start(pool.result)
+        ending_with.callback(engine.stop)
+        both_s = time.monotonic() - began - spark_s
+        parts = f"Spark {spark_s:.1f}, then operators and replicas {both_s:.1f}"
+        say(f"started in {spark_s + both_s:.1f} s ({parts})")
+        return engine
+
+    def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
+        """Start Spark; meanwhile find out what workers shall import."""
+        pipeline, log = self._prepared.pipeline, self._layout.log
+        hush_logging()
+        modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
+        with keep_signal_handlers():
+            session = start_session(
+                pipeline.name,
+                self._room,
+                log,
+                lock.fileno(),
+                self._master,
+                self._first_executors(),
+                modules.start,
+            )
+        ending_with.callback(end_session, session)
+        silence_accumulator_server(session)
+        write_list(preload_list(log), modules.result())
+        return session
+
+    @property
+    def _master(self) -> Master:
+        return self._prepared.master or Master(cores=self._prepared.most_replicas)
+
+    @property
+    def _room(self) -> int:
+        """Tasks that may run at once at the start."""
+        return self._master.cores * self._first_executors()
+
+    def _engine(self, session: SparkSession) -> SparkEngine:
+        prepared = self._prepared
+        return SparkEngine(
+            session,
+            prepared.pipeline,
+            self._layout,
+            pace=BatchTiming(
+                batch_s=prepared.spec.batch_s,
+                gap_s=min_interval_for(prepared.spec.batch_s),
+                window_s=prepared.window_s,
+            ),
+            initial=self._initial,
+            begin_s=self._start_s,
+            executors=self._executors(session),
+            retry_for_s=prepared.retry_for_s,
+            say=self._watch.say,
+            report=self._watch.report,
+        )
+
+    def _executors(self, session: SparkSession) -> Executors | None:
+        rules = self._prepared.executors
+        return Executors(ExecutorClient(session), rules, self._first_executors()) if rules else None
+
+    def _first_executors(self) -> int:
+        """Executors that the replicas at the start need."""
+        rules, operators = self._prepared.executors, self._prepared.pipeline.operators
+        declared = {name: op.options.replicas for name, op in operators.items()}
+        replicas = {**declared, **self._initial}
+        return rules.needed(sum(replicas.values())) if rules is not None else 1
+
+
+class BackgroundCall(Generic[T]):
+    """Calls a function in a thread; a process that ends does not wait for it."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._call, daemon=True)
+
+    def start(self) -> None:
+        """Start the call, unless it has started."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def _call(self) -> None:
+        try:
+            self._result.append(self._function())
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> T:
+        """Wait for the result; raise what the function raised."""
+        self.start()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
