@@ -1,7 +1,5 @@
 """Failures of others, as a journal tells them."""
 
-from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.port import Event
 from penstock.errors import PenstockError
 
 
@@ -19,8 +17,3 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, PenstockError):
         return text
     return f"{kind}: {text}" if text else kind
-
-
-def failed(at: float, error: str, operator: str = "") -> Event:
-    """Return the event that says what failed."""
-    return Event(at=at, kind="failed", operator=operator, numbers=FrozenDict(error=error))

@@ -5,12 +5,13 @@ Time is advanced by the harness: a simulator jumps, a real engine waits.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from penstock.core.decision import Move
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot import Snapshot
+from penstock.engines.events import Event
 from penstock.errors import InputError, nearest
 
 
@@ -32,33 +33,6 @@ class Plan:
     moves: tuple[Move, ...] = ()
     #: Executors follow the sum of replicas by themselves; so many there shall be at least.
     executors: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """Something that happened between two ticks.
-
-    Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
-    `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
-    `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
-    operator waits because of back-pressure), `restarting` (the operator stopped because of
-    `error`, and is started again `delay_s` from now, for the `tries`th time, the first failure
-    `since_s` ago), `slow-batch` (one has lasted `seconds`, `usual_s` is usual; `topic`, `first`
-    and `end` tell where it is), `step` (one `step` of a change that stops the operator took
-    `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
-    the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
-    there `after_s` seconds after they were asked for), `behind` (what waits in front of an ingest
-    grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more), `late` (`records`
-    that came after the watermark, `total` of the run, `kept_in` a topic or nowhere). The loop
-    adds `retried` and `gave-up` (`replicas` that were asked for before, `tries`),
-    `late-tick` (`missed` ones) and `resumed-run`. Journals of earlier versions tell of
-    `revived` operators, which were restarted.
-    """
-
-    at: float
-    kind: str
-    operator: str = ""
-    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
 
 
 class Batch(NamedTuple):

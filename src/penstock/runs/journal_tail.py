@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from penstock.engines.event_json import event_from_json
+from penstock.engines.events import FailedEvent, LateEvent, RestartingEvent, RevivedEvent
 from penstock.runs.journal_parts import older_parts
 from penstock.runs.run_directory import JOURNAL
 
-#: Events that say that an operator was started again after a failure.
-RESTARTS = frozenset({"revived", "restarting"})
-#: Events that `JournalTail` needs: lines without any of these words are not parsed.
-_WORDS = tuple(f'"{word}"'.encode() for word in (*sorted(RESTARTS), "failed", "resumed", "late"))
+#: Events that `JournalTail` needs.
+_EVENTS = (RestartingEvent, RevivedEvent, FailedEvent, LateEvent)
+#: Lines without any of these words are not parsed.
+_WORDS = tuple(f'"{word}"'.encode() for word in (*(each.KIND for each in _EVENTS), "resumed"))
 
 
 @dataclass(slots=True)
@@ -68,15 +70,15 @@ def _count(tail: JournalTail, data: Mapping[str, Any]) -> None:
     if "resumed" in data:
         tail.resumes += 1
         tail.failed.clear()
-    for event in data.get("events", ()):
-        operator, error = event.get("operator", ""), str(event.get("error", ""))
-        if event["kind"] in RESTARTS:
-            tail.restarts[operator] += 1
-            tail.causes[operator] = error
-        elif event["kind"] == "late":
-            tail.late[operator] += event["records"]
-        elif event["kind"] == "failed" and operator:
-            tail.failed[operator] = error
+    for event in map(event_from_json, data.get("events", ())):
+        match event:
+            case RestartingEvent() | RevivedEvent():
+                tail.restarts[event.operator] += 1
+                tail.causes[event.operator] = event.error
+            case LateEvent():
+                tail.late[event.operator] += event.records
+            case FailedEvent() if event.operator:
+                tail.failed[event.operator] = event.error
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

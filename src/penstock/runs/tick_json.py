@@ -9,7 +9,8 @@ from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot_json import parse_snapshot, snapshot_to_json
-from penstock.engines.port import Batch, Event, IngestStatus, Status
+from penstock.engines.event_json import event_from_json, event_to_json
+from penstock.engines.port import Batch, IngestStatus, Status
 from penstock.errors import InputError
 
 _Value = TypeVar("_Value")
@@ -43,7 +44,7 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
     if status.latency:
         data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
     if status.events:
-        data["events"] = [_event_to_json(event) for event in status.events]
+        data["events"] = [event_to_json(event) for event in status.events]
     if status.queues:
         data["queues"] = dict(status.queues)
     if status.ingests:
@@ -82,7 +83,7 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         age_s=data.get("age_s"),
         pause_s=data.get("pause_s", 0.0),
         replica_s=FrozenDict(data["replica_s"]),
-        events=tuple(_event_from_json(event) for event in data.get("events", ())),
+        events=tuple(event_from_json(event) for event in data.get("events", ())),
         batches=FrozenDict(
             {
                 name: tuple(Batch(*numbers) for numbers in some)
@@ -152,21 +153,6 @@ def _expected(tick: Tick) -> dict[str, float]:
             if capacity is not None:
                 expected[name] = round(capacity * wanted, 3)
     return expected
-
-
-def _event_to_json(event: Event) -> dict[str, Any]:
-    data: dict[str, Any] = {"at": event.at, "kind": event.kind}
-    if event.operator:
-        data["operator"] = event.operator
-    return data | dict(event.numbers)
-
-
-def _event_from_json(data: Mapping[str, Any]) -> Event:
-    known = ("at", "kind", "operator")
-    numbers = FrozenDict({key: value for key, value in data.items() if key not in known})
-    return Event(
-        at=data["at"], kind=data["kind"], operator=data.get("operator", ""), numbers=numbers
-    )
 
 
 def add_spent(tick: Tick, before: Tick | None) -> Tick:

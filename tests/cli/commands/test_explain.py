@@ -14,7 +14,7 @@ from penstock.control.decider import Decider
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, run_loop
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Event
+from penstock.engines.events import FailedEvent, HeldEvent, RescaledEvent, StepEvent
 from penstock.errors import RescaleError
 from penstock.runs.run_directory import begin_run
 
@@ -139,10 +139,10 @@ def test_a_run_that_was_not_simulated_is_told(real_run: str, capsys: Capture) ->
     )
 
 
-DEALT = {
-    **{"replicas": 3, "before": 2, "state_rows": 100_000, "pause_s": 2.5},
-    **{"hold_s": 0.1, "wait_s": 0.1, "stop_s": 0.1, "repartition_s": 1.2, "restart_s": 1.0},
-}
+RESCALED = RescaledEvent(
+    at=12.0, operator="sum", replicas=3, before=2, state_rows=100_000, pause_s=2.5,
+    hold_s=0.1, wait_s=0.1, stop_s=0.1, repartition_s=1.2, restart_s=1.0,
+)  # fmt: skip
 
 
 def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
@@ -157,10 +157,10 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         oversleeps={120.0: 20.0},
     )
     engine.events = [
-        Event(at=7.25, kind="failed", operator="read", numbers={"error": "ValueError: no number"}),
-        Event(at=9.0, kind="step", operator="sum", numbers={"step": "hold", "seconds": 0.1}),
-        Event(at=12.0, kind="rescaled", operator="sum", numbers=DEALT),
-        Event(at=15.5, kind="held", operator="read"),
+        FailedEvent(at=7.25, operator="read", error="ValueError: no number"),
+        StepEvent(at=9.0, operator="sum", step="hold", duration_s=0.1),
+        RESCALED,
+        HeldEvent(at=15.5, operator="read"),
     ]
     schedule, decider = LoopSchedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
     patience = Patience(deadline_s=30.0)

@@ -12,7 +12,12 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import pretty
 from penstock.errors import InputError, nearest
 from penstock.reports.decision_text import explain
-from penstock.reports.event_text import because, silence, what_followed, why_not
+from penstock.reports.event_text import (
+    explain_change,
+    explain_no_decision,
+    what_followed,
+    why_not,
+)
 from penstock.reports.text_charts import clock, minutes, table
 from penstock.runs.journal_header import policy_asked
 from penstock.runs.run_directory import RunDirectory, read_run
@@ -117,7 +122,7 @@ def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[s
         if tick.applied:
             yield from what_followed(ticks, place, operator)
         return
-    why = f"{operator} was not there" if tick.decision is not None else silence(tick)
+    why = f"{operator} was not there" if tick.decision is not None else explain_no_decision(tick)
     yield f"at {pretty(tick.at)} s nothing was decided: {why}"
     before = _last_decision(ticks[:place], operator)
     if before is not None:
@@ -142,7 +147,7 @@ def _last_decision(ticks: Sequence[Tick], operator: str | None) -> Tick | None:
 def _change(tick: Tick, operator: str | None) -> Iterator[str]:
     targets = tick.decision.targets if tick.decision is not None else {}
     rows = [
-        [name, f"{target.current} -> {target.wanted}", because(target)]
+        [name, f"{target.current} -> {target.wanted}", explain_change(target)]
         for name, target in targets.items()
         if target.wanted != target.current and operator in (None, name)
     ]
