@@ -94,7 +94,7 @@ def test_why_executors_come_and_go_is_told() -> None:
     asked, there, lost = event_lines(Tick(at=42.0, status=status))
     assert "executors 1 -> 3" in asked
     assert "more-replicas: the replicas need more room" in asked
-    assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after they were asked for"
+    assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after the request"
     assert "one was lost" in lost
 
 

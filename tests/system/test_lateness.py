@@ -10,7 +10,7 @@ from penstock.engines.events import LateEvent
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import build_status
-from penstock.reports.event_text import explain_late_rows
+from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import event_lines
 from penstock.reports.result_text import late_text
 from penstock.runs.scores import Scores
@@ -88,4 +88,4 @@ def test_only_the_first_late_rows_are_a_warning() -> None:
     ]
     (line,) = [line for line in lines if "late" in line]
     assert "WARNING minutes: 3 rows came too late; topic late keeps them" in line
-    assert explain_late_rows(events[-1]).startswith("minutes: 4 rows came too late (7 so far)")
+    assert describe_event(events[-1]).startswith("minutes: 4 rows came too late (7 so far)")

@@ -1,4 +1,4 @@
-"""What happened between decisions, in words: what followed a change, and why there was none."""
+"""Events and decisions of a run in words: the effects of a change, and why there was none."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,11 +38,11 @@ from penstock.reports.text_charts import clock, table
 from penstock.reports.text_layout import hang
 
 _SENTENCES = {str(why): why.sentence for why in Why}
-_ASLEEP = "a cool-down, or the end: the policy was not asked"
+_NOT_CALLED = "cool-down or end of the run: the policy was not called"
 
 
 def explain_change(target: Target) -> str:
-    """Why an operator gets another number: the policy's reason, and what guards made of it.
+    """Why an operator gets another number of replicas: the policy's reason and the guards' steps.
 
     >>> explain_change(Target(5, 3, Reason.RATE_BELOW_CAPACITY))
     'rate-below-capacity: fewer replicas would carry what comes in'
@@ -64,9 +64,9 @@ def explain_executors(
     match event:
         case ExecutorsReadyEvent():
             there = f"executors now {event.alive}"
-            return there, f"{pretty(event.after_s)} s after they were asked for"
+            return there, f"{pretty(event.after_s)} s after the request"
         case ExecutorLostEvent():
-            return f"executors {event.alive}", "one was lost, another is on its way"
+            return f"executors {event.alive}", "one was lost, Spark starts another"
         case ExecutorsRequestedEvent():
             change = f"executors {event.before} -> {event.requested}"
             return change, f"{event.reason}: {_SENTENCES.get(event.reason, '')}"
@@ -76,12 +76,12 @@ def explain_ingest(event: BehindEvent | CaughtUpEvent) -> str:
     """Whether an ingest keeps up with its source.
 
     >>> explain_ingest(BehindEvent(at=9.0, operator="files", backlog=7.0, unit="files"))
-    'files falls behind: 7 files wait, and ever more'
+    'files falls behind: 7 files wait, and the backlog grows'
     """
     if isinstance(event, CaughtUpEvent):
         return f"{event.operator} has caught up with its source"
     waiting = f"{pretty(event.backlog)} {event.unit} wait"
-    return f"{event.operator} falls behind: {waiting}, and ever more"
+    return f"{event.operator} falls behind: {waiting}, and the backlog grows"
 
 
 def explain_late_rows(event: LateEvent) -> str:
@@ -98,26 +98,27 @@ def explain_late_rows(event: LateEvent) -> str:
 
 def explain_no_decision(tick: Tick) -> str:
     """Why a tick has no decision."""
-    return tick.error or _ASLEEP
+    return tick.error or _NOT_CALLED
 
 
-def what_followed(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
-    """What was told after the change at one tick, in the order of time; drops added up.
+def list_effects(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
+    """List the events between the change at one tick and the next change, oldest first.
 
-    Place -1 stands for the beginning of the run.
+    Dropped records are summed up. Place -1 is the beginning of the run.
     """
     events = _until_next_change(ticks, place)
-    told = [event for event in events if operator in (None, event.operator) or not event.operator]
-    lines = [*_running(told), *((event.at, sentence(event)) for event in told), *_drops(told)]
+    shown = [event for event in events if operator in (None, event.operator) or not event.operator]
+    sentences = [(event.at, describe_event(event)) for event in shown]
+    lines = [*_running(shown), *sentences, *_drops(shown)]
     for at, text in sorted(lines, key=lambda line: line[0]):
         if text:
             yield f"  {clock(at)}  {text}"
 
 
 def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
-    """Events up to the next decision that is carried out.
+    """Events up to the next decision that is applied.
 
-    What takes effect at the instant of a decision stands at its own tick, but follows from it.
+    A change that takes effect at the time of its decision is an event of the same tick.
     """
     now, later = ticks[place : place + 1] if place >= 0 else (), ticks[place + 1 :]
     last = next((i for i, tick in enumerate(later) if tick.applied), len(later))
@@ -132,20 +133,20 @@ def _at_once(event: Event, tick: Tick) -> bool:
 
 
 def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Operators that change at one instant share a line."""
+    """Operators that change at the same time share a line."""
     changes = [event for event in events if isinstance(event, RunningEvent)]
     for at, group in groupby(changes, key=lambda event: event.at):
         replicas = ", ".join(f"{event.operator} {event.replicas}" for event in group)
         yield at, f"now running: {replicas}"
 
 
-def sentence(event: Event) -> str:
+def describe_event(event: Event) -> str:
     """Say what happened; empty for events that other lines report."""
     match event:
         case RunningEvent() | DroppedEvent() | StepEvent():
             return ""
         case ResumedEvent():
-            return f"the pipeline goes on, {pretty(event.after_s)} s after the decision"
+            return f"the pipeline works again, {pretty(event.after_s)} s after the decision"
         case RestartEvent():
             return f"the pipeline restarts, which takes {pretty(event.pause_s)} s"
         case ExecutorsRequestedEvent() | ExecutorsReadyEvent() | ExecutorLostEvent():
@@ -153,7 +154,7 @@ def sentence(event: Event) -> str:
         case ResumedRunEvent():
             return "the run was resumed here"
         case LateTickEvent():
-            return f"the loop is late; ticks left out: {event.missed_ticks}"
+            return f"the loop is late; skipped ticks: {event.missed_ticks}"
         case UnknownEvent():
             rest = ", ".join(f"{name} {pretty(value)}" for name, value in event.extra.items())
             return " ".join(part for part in (event.kind, event.operator, rest) if part)
@@ -164,7 +165,7 @@ def sentence(event: Event) -> str:
         case LateEvent():
             return explain_late_rows(event)
         case HeldEvent():
-            return f"{event.operator} is held: what comes after it has too much to do"
+            return f"{event.operator} waits: the operators behind it are too slow (back-pressure)"
         case _:
             return f"{event.operator}: {_operator_change(event)}"
 
@@ -188,9 +189,9 @@ def _operator_change(
         case SlowBatchEvent():
             return _slow(event)
         case RetriedEvent():
-            return f"{event.replicas} replicas are asked for again, try {event.tries}"
+            return f"{event.replicas} replicas are requested again, try {event.tries}"
         case GaveUpEvent():
-            return f"{event.replicas} replicas are given up, now {event.wanted} are wanted"
+            return f"{event.replicas} replicas are no longer requested, {event.wanted} are wanted"
 
 
 def _rescale(event: RescaledEvent) -> str:
@@ -234,7 +235,7 @@ def _slow(event: SlowBatchEvent) -> str:
 
 
 def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Each operator's losses by cause, at the time of the first lost record."""
+    """Each operator's lost records by cause, at the time of the first one."""
     lost: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for event in events:
         for cause, records in event.causes.items() if isinstance(event, DroppedEvent) else ():
@@ -244,7 +245,7 @@ def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
         yield drops[0][0], f"{operator} loses {total} records ({cause})"
 
 
-def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
+def explain_unchanged(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
     """For each operator how many ticks left it as it was, and for what reason."""
     counts = {name: Counter(_reasons(ticks, name)) for name in operators}
     reasons = sorted(

@@ -7,7 +7,7 @@ from typing import Self, TextIO
 
 from penstock.control.loop import Tick
 from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBatchEvent
-from penstock.reports.event_text import sentence
+from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
 from penstock.runs.observer import RunProgress, StopRequest
@@ -59,7 +59,7 @@ class Screen:
     def report(self, event: Event) -> None:
         """Say at once what happened to an operator, if it is something to worry about."""
         if isinstance(event, _URGENT):
-            self.say(f"  {duration(event.at):>6}  {sentence(event)}")
+            self.say(f"  {duration(event.at):>6}  {describe_event(event)}")
 
     # --- drawing
 

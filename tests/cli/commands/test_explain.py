@@ -51,7 +51,7 @@ def test_all_changes_are_told_with_reason_and_what_followed(run: str, capsys: Ca
         "  source  8 -> 23  80 by bottleneck, 23 by max_increase\n"
         "  0:06:15  now running: source 23\n"
         "  0:06:35  source loses 27,904,603 records (retention)\n"
-        "  0:06:43  the pipeline goes on, 28 s after the decision\n"
+        "  0:06:43  the pipeline works again, 28 s after the decision\n"
     ) in text
 
 
@@ -59,7 +59,7 @@ def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Cap
     assert (
         "why not at the other ticks:\n"
         "  source  mapper  sink\n"
-        "      40      40    40  a cool-down, or the end: the policy was not asked\n"
+        "      40      40    40  cool-down or end of the run: the policy was not called\n"
         "       2       2     4  bottleneck-elsewhere: another operator is what holds\n"
         "                        back\n"
     ) in tell(capsys, run)
@@ -85,7 +85,9 @@ def test_a_tick_is_found_by_the_nearest_time(run: str, at: str, capsys: Capture)
     text = tell(capsys, run, "--at", at, "--operator", "source")
     assert text.startswith("at 375 s, dhalion\n  source: 8 -> 23 replicas (step-limited)\n")
     assert "guard     max_increase: 80 -> 23" in text
-    assert text.endswith("  0:06:43  the pipeline goes on, 28 s after the decision\n")
+    assert text.endswith(
+        "  0:06:43  the pipeline works again, 28 s after the decision\n"
+    )
 
 
 def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
@@ -93,7 +95,7 @@ def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
 ) -> None:
     text = tell(capsys, run, "--at", "90")
     assert text.startswith(
-        "at 90 s nothing was decided: a cool-down, or the end: the policy was not asked\n\n"
+        "at 90 s nothing was decided: cool-down or end of the run: the policy was not called\n\n"
         "the last decision before that, at 15 s, dhalion\n"
     )
 
@@ -175,15 +177,15 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         "  0:00:07.25  read failed: ValueError: no number\n"
         "  0:00:12  sum: 100,000 rows of state went to 3 replicas, stopped for 2.5 s"
         " (wait 0.1, repartition 1.2, restart 1)\n"
-        "  0:00:15.5  read is held: what comes after it has too much to do\n\n"
+        "  0:00:15.5  read waits: the operators behind it are too slow (back-pressure)\n\n"
         "at 15 s (0:00:15)\n"
         "  work  1 -> 4  bottleneck: this operator holds the others back\n"
         "  0:00:45  work failed: 4 replicas were asked for in vain, 1 run\n"
-        "  0:01:00  work: 4 replicas are asked for again, try 2\n"
+        "  0:01:00  work: 4 replicas are requested again, try 2\n"
     )
     assert text.count("  not carried out: work 4 is under way\n") == 2
     assert text.count("  not carried out: no worker is free\n") == 1
-    assert "  0:02:20  the loop is late; ticks left out: 1\n" in text
+    assert "  0:02:20  the loop is late; skipped ticks: 1\n" in text
     assert "  1     1  made failed: TimeoutError: no answer within 5 s" in text
     assert "read failed" not in tell(capsys, str(tmp_path), "--operator", "work")
 
@@ -201,8 +203,8 @@ def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:
     text = tell(capsys, str(tmp_path))
     assert (
         "before the first change\n"
-        "  0:00:30  work: 3 replicas are asked for again, try 2\n"
-        "  0:00:45  work: 3 replicas are given up, now 5 are wanted\n"
+        "  0:00:30  work: 3 replicas are requested again, try 2\n"
+        "  0:00:45  work: 3 replicas are no longer requested, 5 are wanted\n"
     ) in text
     assert text.count("not carried out: no\n") == 2
 

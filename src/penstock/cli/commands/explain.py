@@ -15,8 +15,8 @@ from penstock.reports.decision_text import explain
 from penstock.reports.event_text import (
     explain_change,
     explain_no_decision,
-    what_followed,
-    why_not,
+    explain_unchanged,
+    list_effects,
 )
 from penstock.reports.text_charts import clock, minutes, table
 from penstock.runs.journal_header import policy_asked
@@ -96,16 +96,16 @@ def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     if run.journal.begins_s:
         since = minutes(run.journal.begins_s)
         yield f"the journal of the first {since} was removed; result.json counts all of it"
-    if before := list(what_followed(ticks, -1, operator)):
+    if before := list(list_effects(ticks, -1, operator)):
         yield from ("", "before the first change", *before)
     for i in changes:
         yield ""
         yield f"at {pretty(ticks[i].at)} s ({clock(ticks[i].at)})"
         yield from _change(ticks[i], operator)
         if ticks[i].applied:
-            yield from what_followed(ticks, i, operator)
+            yield from list_effects(ticks, i, operator)
     yield ""
-    yield from why_not(ticks, [operator] if operator else operators_of(ticks))
+    yield from explain_unchanged(ticks, [operator] if operator else operators_of(ticks))
     last = _last_decision(ticks, operator)
     if last is not None:
         yield ""
@@ -120,7 +120,7 @@ def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[s
         if tick.error:
             yield f"  not carried out: {tick.error}"
         if tick.applied:
-            yield from what_followed(ticks, place, operator)
+            yield from list_effects(ticks, place, operator)
         return
     why = f"{operator} was not there" if tick.decision is not None else explain_no_decision(tick)
     yield f"at {pretty(tick.at)} s nothing was decided: {why}"
