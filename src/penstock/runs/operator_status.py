@@ -47,12 +47,13 @@ def read_operator(
     kind, record = declared["kind"], _last_record(layout, name)
     scales = kind not in ("ingest", "egress")
     queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
+    tick = tail.tick
     return OperatorStatus(
         name=name,
         kind=kind,
-        wanted=tail.wanted.get(name) if scales else None,
+        wanted=tick.wanted.get(name) if scales and tick else None,
         requested=_requested(layout, name, tail) if scales else None,
-        running=tail.tick.get("running", {}).get(name) if scales else None,
+        running=tick.running.get(name) if scales and tick else None,
         queue=queue,
         oldest_waiting_s=oldest_s,
         watermark=_watermark(layout, name, kind, record),
@@ -72,7 +73,8 @@ def _last_record(layout: RunLayout, name: str) -> BatchRecord | None:
 
 def _requested(layout: RunLayout, name: str, tail: JournalTail) -> int | None:
     order = read_json(layout.order(name))
-    replicas = order.get("replicas") if order else tail.tick.get("requested", {}).get(name)
+    requested = tail.tick.requested if tail.tick else {}
+    replicas = order.get("replicas") if order else requested.get(name)
     return None if replicas is None else int(replicas)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.runs.run_directory import SPEC_FILE, LOCK, RESULT
+from penstock.engines.port import IngestStatus
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.runs.journal_tail import JournalTail, read_tail
@@ -40,8 +41,8 @@ class RunStatus:
     resumes: int
     dropped_rows: int
     operators: tuple[OperatorStatus, ...]
-    #: As the last tick has them.
-    ingests: Mapping[str, Mapping[str, Any]]
+    #: As of the last tick.
+    ingests: Mapping[str, IngestStatus]
     #: Bytes on disk by folder of the run directory; files beside them are "other".
     disk_bytes: Mapping[str, int] = field(default_factory=dict)
 
@@ -80,7 +81,8 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         for name, operator in declared["operators"].items()
     )
     state = _state(holder, tail, result)
-    ingests = tail.tick.get("ingests", {})
+    tick = tail.tick
+    ingests = tick.ingests if tick else {}
     age_s = None if tail.written_at is None else now - tail.written_at
     return RunStatus(
         directory=run,
@@ -89,10 +91,10 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         pid=holder.pid if holder else None,
         problems=tuple(_problems(state, operators, tail, age_s, now)),
         warnings=tuple(_warnings(operators, ingests)),
-        seconds=tail.tick.get("at"),
-        tick_age_s=age_s if tail.tick else None,
+        seconds=tick.at if tick else None,
+        tick_age_s=age_s if tick else None,
         resumes=tail.resumes,
-        dropped_rows=tail.tick.get("records", {}).get("dropped", 0),
+        dropped_rows=tick.dropped_records if tick else 0,
         operators=operators,
         ingests=ingests,
         disk_bytes=disk_use(run),
@@ -133,11 +135,11 @@ def _is_stuck(operator: OperatorStatus, now: float) -> bool:
 
 
 def _warnings(
-    operators: tuple[OperatorStatus, ...], ingests: Mapping[str, Mapping[str, Any]]
+    operators: tuple[OperatorStatus, ...], ingests: Mapping[str, IngestStatus]
 ) -> Iterator[str]:
     for name, ingest in ingests.items():
-        if ingest.get("is_behind"):
-            yield f"{name} falls behind: {ingest['backlog']:g} {ingest['unit']} wait"
+        if ingest.is_behind:
+            yield f"{name} falls behind: {ingest.backlog or 0:g} {ingest.unit} wait"
     for operator in operators:
         if operator.restarts:
             times = "once" if operator.restarts == 1 else f"{operator.restarts} times"
