@@ -99,7 +99,7 @@ class SlowEngine:
             running=dict(self.running),
             replica_s=dict.fromkeys(OPERATORS, now),
             events=events,
-            over=now >= self._over_at,
+            is_over=now >= self._over_at,
         )
 
 

@@ -191,7 +191,7 @@ def test_an_operator_that_stopped_does_not_end_the_loop_but_an_engine_that_is_ov
     ticks = run(wants(work=2), engine)
     assert [tick.at for tick in ticks] == [15, 30, 45]
     assert ticks[0].status.events[0].operator == "work" and ticks[0].applied
-    assert [tick.status.over for tick in ticks] == [False, False, True]
+    assert [tick.status.is_over for tick in ticks] == [False, False, True]
 
 
 def exits(_now: Snapshot) -> Decision:

@@ -167,7 +167,7 @@ def test_what_the_loop_adds_comes_back(tmp_path: Path) -> None:
     for again, tick in zip(read_ticks(tmp_path / "j"), ticks, strict=True):
         assert (again.plan, again.error) == (tick.plan, tick.error)
         assert again.status.events == tick.status.events
-        assert again.status.over == tick.status.over == (tick is ticks[-1])
+        assert again.status.is_over == tick.status.is_over == (tick is ticks[-1])
 
 
 def test_both_levels_come_back() -> None:

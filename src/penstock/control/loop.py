@@ -82,7 +82,7 @@ def run_loop(
         if tick.applied:
             asleep_until = at + schedule.sleep_s
         yield tick
-        if is_last or tick.status.over:
+        if is_last or tick.status.is_over:
             return
 
 

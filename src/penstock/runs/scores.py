@@ -187,7 +187,7 @@ def _latency(histogram: Histogram) -> dict[str, float | None]:
 
 def _bare(tick: Tick) -> Tick:
     """What the next tick is compared with."""
-    status = replace(tick.status, latency=FrozenDict(), events=(), batches=FrozenDict(), over=False)
+    status = replace(tick.status, latency=FrozenDict(), events=(), batches=FrozenDict(), is_over=False)
     return Tick(at=tick.at, status=status)
 
 

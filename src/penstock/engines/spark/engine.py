@@ -263,7 +263,7 @@ class SparkEngine:
             events=events,
             ingests=self._ingests.status(),
             queues=FrozenDict(self.queues),
-            over=self._starter.is_over,
+            is_over=self._starter.is_over,
         )
 
     # --- for people
