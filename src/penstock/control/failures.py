@@ -1,10 +1,10 @@
-"""Failures of others, as a journal tells them."""
+"""Texts of errors for the journal."""
 
 from penstock.errors import PenstockError
 
 
 def in_words(error: BaseException) -> str:
-    """Return the first line of an error; ours speak for themselves, others say what they are.
+    """Return the first line of an error, after its class name unless it is a `PenstockError`.
 
     >>> in_words(ZeroDivisionError("division by zero")), in_words(PenstockError("no machine"))
     ('ZeroDivisionError: division by zero', 'no machine')

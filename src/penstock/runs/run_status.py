@@ -1,23 +1,22 @@
-"""How a run is, live or dead: from its directory alone, so that anybody may ask at any time."""
+"""Status of a run, live or ended, read from its directory alone."""
 
 import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from penstock.runs.run_directory import SPEC_FILE, LOCK, RESULT
 from penstock.engines.port import IngestStatus
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
+from penstock.files.lock import Holder, find_holder
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
-from penstock.files.lock import Holder, find_holder
+from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE
 
-#: A loop that has written nothing for so many intervals, and seconds at least, is stuck.
+#: A loop that writes nothing for this many intervals, and at least this many seconds, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
-#: An operator that leaves rows waiting for so long without a commit is stuck.
+#: An operator without a commit for this long while rows wait is stuck.
 MAX_STALL_S = 120.0
 #: Exit codes of `penstock status`.
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
@@ -32,10 +31,10 @@ class RunStatus:
     #: starting, running, ending (its driver is gone), finished, stopped, cut, failed or killed.
     state: str
     pid: int | None
-    #: What makes it unhealthy, and what else a person should know.
+    #: Reasons why it is unhealthy, and other warnings.
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
-    #: Seconds that it has run so far, and since its journal was written.
+    #: Seconds that it has run, and seconds since the last tick.
     seconds: float | None
     tick_age_s: float | None
     resumes: int
@@ -48,7 +47,7 @@ class RunStatus:
 
     @property
     def is_live(self) -> bool:
-        """Whether a process runs it."""
+        """Whether its process is alive."""
         return self.state in ("starting", "running", "ending")
 
     @property
@@ -60,7 +59,7 @@ class RunStatus:
 
 
 def check_run_directory(run: Path) -> None:
-    """`InputError` if a directory holds no run, or none that may be read."""
+    """Raise `InputError` if a directory holds no readable run."""
     try:
         if (run / SPEC_FILE).is_file() and os.access(run / SPEC_FILE, os.R_OK):
             return
@@ -71,16 +70,16 @@ def check_run_directory(run: Path) -> None:
 
 
 def read_status(run: Path, now: float | None = None) -> RunStatus:
-    """Read how a run is; `InputError` if the directory holds none."""
+    """Read the status of a run; `InputError` if the directory holds none."""
     check_run_directory(run)
     now = time.time() if now is None else now
     tail, holder, layout = read_tail(run), find_holder(run / LOCK), RunLayout(run)
-    declared, result = read_declared(run), _read_result(run)
+    declared, ended = read_declared(run), _read_ended(run)
     operators = tuple(
         read_operator(layout, name, operator, tail, now)
         for name, operator in declared["operators"].items()
     )
-    state = _state(holder, tail, result)
+    state = _state(holder, tail, ended)
     tick = tail.tick
     ingests = tick.ingests if tick else {}
     age_s = None if tail.written_at is None else now - tail.written_at
@@ -101,12 +100,12 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
     )
 
 
-def _state(holder: Holder | None, tail: JournalTail, result: Mapping[str, Any] | None) -> str:
+def _state(holder: Holder | None, tail: JournalTail, ended: str | None) -> str:
     if holder is not None:
         if not holder.is_alive:
             return "ending"
         return "running" if tail.tick else "starting"
-    return str(result.get("ended", "finished")) if result is not None else "killed"
+    return "killed" if ended is None else ended
 
 
 def _problems(
@@ -164,10 +163,10 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def _read_result(run: Path) -> Mapping[str, Any] | None:
-    """Return the figures; a run whose result is damaged did not finish, as far as is known."""
+def _read_ended(run: Path) -> str | None:
+    """Return how a run ended; None without a result, or if it is damaged."""
     try:
-        result: Mapping[str, Any] | None = read_json(run / RESULT)
+        result = read_json(run / RESULT)
     except InputError:
         return None
-    return result
+    return None if result is None else str(result.get("ended", "finished"))
