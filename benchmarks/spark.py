@@ -28,6 +28,7 @@ from penstock.control.loop import LoopSchedule, run_loop
 from penstock.control.registry import find_policy
 from penstock.core.guards import Guards
 from penstock.demos import images
+from penstock.engines.events import RunningEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
@@ -248,12 +249,12 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
     engine = SparkEngine(spark, _waiting(), RunLayout(run))
     engine.start()
     engine.advance(6)
-    changes: list[dict[str, Any]] = []
+    changes: list[RunningEvent] = []
     engine.status()
     for k in (6, 3, 10, 4, 12, 2, 8):
         engine.apply(Plan(replicas={"wait": k}))
         engine.advance(6)
-        changes += [dict(e.numbers) for e in engine.status().events if e.kind == "running"]
+        changes += [e for e in engine.status().events if isinstance(e, RunningEvent)]
     rates = {k: _settled_rate(engine, k) for k in (1, 16)}
     engine.stop()
     log = engine._followed["wait"].log
@@ -264,8 +265,8 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
         f"**{max(around) / usual:.2f}** ({max(around):.2f} / {usual:.2f} s)",
         "<= 1.5",
     )
-    batches = [change["batches"] for change in changes]
-    seconds = [change["after_s"] for change in changes]
+    batches = [change.batches or 0 for change in changes]
+    seconds = [change.after_s or 0.0 for change in changes]
     yield (
         "decision to first batch at the new k",
         f"**{max(batches)} batches** at most, {statistics.median(seconds):.2f} s in the middle",

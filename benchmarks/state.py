@@ -30,6 +30,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
@@ -291,7 +292,7 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
         engine = SparkEngine(spark, native_count(), layout)
         engine.start()
         work_off(engine, 120)
-        steps: list[dict[str, Any]] = []
+        steps: list[RescaledEvent] = []
         after: list[float] = []
         with Feeding(layout.topic("in"), keys, STEADY / 5, 0.1):
             for k in (4, 2, 3):
@@ -299,18 +300,19 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
                 while len(after) < len(steps) + 1:
                     engine.advance(0.25)
                     events = engine.status().events
-                    steps += [dict(e.numbers) for e in events if e.kind == "rescaled"]
-                    after += [e.numbers["after_s"] for e in events if e.kind == "running"]
+                    steps += [e for e in events if isinstance(e, RescaledEvent)]
+                    after += [e.after_s or 0.0 for e in events if isinstance(e, RunningEvent)]
                     assert not engine.failed, engine.failed
-                    if len(after) == len(steps) and steps and steps[-1]["replicas"] == k:
+                    if len(after) == len(steps) and steps and steps[-1].replicas == k:
                         break
                 engine.advance(3)
         engine.stop()
         shutil.rmtree(layout.run)
         each = ", ".join(
-            f"{step} {statistics.median(one[f'{step}_s'] for one in steps):.2f}" for step in STEPS
+            f"{step} {statistics.median(getattr(one, f'{step}_s') for one in steps):.2f}"
+            for step in STEPS
         )
-        rows = max(one["state_rows"] for one in steps)
+        rows = max(one.state_rows or 0 for one in steps)
         yield (
             f"hold to first batch at the new k, native, {rows:,} rows of state",
             f"**{statistics.median(after):.2f} s** ({each})",

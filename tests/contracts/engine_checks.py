@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pytest
 
 from penstock.core.decision import Move
+from penstock.engines.events import RunningEvent
 from penstock.engines.port import Engine, Plan
 from penstock.errors import InputError, NotReadyError
 
@@ -242,7 +243,7 @@ def check_a_change_leaves_an_event(make: Make) -> None:
     for _ in range(48):
         engine.advance(5)
         events = engine.status().events
-        if any(event.operator == "first" and event.kind == "running" for event in events):
+        if any(event.operator == "first" and isinstance(event, RunningEvent) for event in events):
             return
     raise AssertionError("four replicas never ran")
 

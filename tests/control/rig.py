@@ -9,7 +9,8 @@ from penstock.core.decision import Decision, Target
 from penstock.core.policy import Applied, History, Policy
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.events import Event
+from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.errors import NotReadyError
 
 AT_MOST = 8
@@ -98,7 +99,7 @@ class SlowEngine:
             running=dict(self.running),
             replica_s=dict.fromkeys(OPERATORS, now),
             events=events,
-            over=now >= self._over_at,
+            is_over=now >= self._over_at,
         )
 
 

@@ -14,6 +14,7 @@ from penstock.control.clock import missed_between, next_due, run_clock
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.snapshot import Snapshot
+from penstock.engines.events import LateTickEvent
 
 NOTHING = wants()
 
@@ -31,8 +32,10 @@ def run(
 
 
 def late(ticks: list[Tick]) -> dict[float, int]:
-    found = [event for tick in ticks for event in tick.status.events if event.kind == "late-tick"]
-    return {event.at: event.numbers["missed"] for event in found}
+    found = [
+        event for tick in ticks for event in tick.status.events if isinstance(event, LateTickEvent)
+    ]
+    return {event.at: event.missed_ticks for event in found}
 
 
 def test_a_clock_goes_on_where_the_run_was() -> None:

@@ -12,7 +12,8 @@ from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.guards import Guards
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Event
+from penstock.engines.event_json import event_fields
+from penstock.engines.events import HeldEvent, kind_of
 from penstock.errors import RescaleError
 
 PATIENCE = Patience(deadline_s=60.0, first_pause_s=15.0, longest_pause_s=120.0)
@@ -36,8 +37,8 @@ def full(until_s: float, error: Exception | None = None) -> Callable[[float], Ex
 
 
 def events(ticks: list[Tick], *kinds: str) -> list[tuple[float, str, dict[str, Any]]]:
-    found = [event for tick in ticks for event in tick.status.events if event.kind in kinds]
-    return [(event.at, event.operator, dict(event.numbers)) for event in found]
+    found = [event for tick in ticks for event in tick.status.events if kind_of(event) in kinds]
+    return [(event.at, event.operator, event_fields(event)) for event in found]
 
 
 def changing(*steps: tuple[float, Callable[[Snapshot], Any]]) -> Callable[[Snapshot], Any]:
@@ -190,6 +191,6 @@ def test_in_a_dry_run_everything_is_decided_and_nothing_carried_out() -> None:
 
 def test_events_of_the_engine_stay_before_those_of_the_loop() -> None:
     engine = SlowEngine(refuses=full(20.0, OSError("x")))
-    engine.events.append(Event(at=14.0, kind="held", operator="read"))
+    engine.events.append(HeldEvent(at=14.0, operator="read"))
     (tick,) = run(wants(work=3), engine, 15.0)
-    assert [event.kind for event in tick.status.events] == ["held", "failed"]
+    assert [kind_of(event) for event in tick.status.events] == ["held", "failed"]

@@ -22,7 +22,8 @@ from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.decision import Decision, Placement, Target
 from penstock.core.guards import Guards
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Event
+from penstock.engines.event_json import event_fields
+from penstock.engines.events import FailedEvent
 from penstock.errors import InputError, RescaleError
 from penstock.runs.journal import JournalWriter, read_journal
 from penstock.runs.tick_json import tick_to_json
@@ -176,7 +177,7 @@ def test_what_an_engine_cannot_say_is_told_and_the_loop_goes_on() -> None:
     broken = {15.0: OSError("disk gone"), 30.0: RuntimeError(), -45.0: ValueError("no status")}
     ticks = run(wants(work=2), SlowEngine(broken=broken))
     assert [tick.error for tick in ticks] == ["OSError: disk gone", "RuntimeError", "", ""]
-    assert [[e.numbers["error"] for e in tick.status.events] for tick in ticks] == [
+    assert [[event_fields(e)["error"] for e in tick.status.events] for tick in ticks] == [
         ["OSError: disk gone"], ["RuntimeError"], ["ValueError: no status"], [],
     ]  # fmt: skip
     assert ticks[2].applied and ticks[2].status.at == 45
@@ -186,11 +187,11 @@ def test_what_an_engine_cannot_say_is_told_and_the_loop_goes_on() -> None:
 
 def test_an_operator_that_stopped_does_not_end_the_loop_but_an_engine_that_is_over_does() -> None:
     engine = SlowEngine(over_at=45.0)
-    engine.events.append(Event(at=3.0, kind="failed", operator="work", numbers={"error": "oh"}))
+    engine.events.append(FailedEvent(at=3.0, operator="work", error="oh"))
     ticks = run(wants(work=2), engine)
     assert [tick.at for tick in ticks] == [15, 30, 45]
     assert ticks[0].status.events[0].operator == "work" and ticks[0].applied
-    assert [tick.status.over for tick in ticks] == [False, False, True]
+    assert [tick.status.is_over for tick in ticks] == [False, False, True]
 
 
 def exits(_now: Snapshot) -> Decision:

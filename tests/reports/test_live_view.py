@@ -11,7 +11,9 @@ from penstock.control.loop import Tick
 from penstock.core.decision import Decision, Target
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Event, Status
+from penstock.engines.event_json import event_from_json
+from penstock.engines.events import BehindEvent
+from penstock.engines.port import Status
 from penstock.reports.live_view import Live, decision_lines, dots, event_lines, plain_line
 from penstock.reports.screen import STOPPING, Screen
 from penstock.runs.observer import RunProgress, StopRequest
@@ -87,12 +89,12 @@ def test_why_executors_come_and_go_is_told() -> None:
         {"alive": 3, "asked": 3, "after_s": 4.5},
         {"alive": 2, "asked": 3, "why": "lost"},
     ]
-    events = tuple(Event(at=40.0, kind="executors", numbers=each) for each in numbers)
+    events = tuple(event_from_json({"at": 40.0, "kind": "executors", **each}) for each in numbers)
     status = Status(at=42.0, requested={}, running={}, events=events)
     asked, there, lost = event_lines(Tick(at=42.0, status=status))
     assert "executors 1 -> 3" in asked
     assert "more-replicas: the replicas need more room" in asked
-    assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after they were asked for"
+    assert there.split(maxsplit=1)[1] == "executors now 3       4.5 s after the request"
     assert "one was lost" in lost
 
 
@@ -159,7 +161,7 @@ def test_what_happens_to_an_operator_is_said_at_once(
 ) -> None:
     stream = io.StringIO()
     screen = Screen(Live("images"), StopRequest(), stream)
-    screen.report(Event(at=7.0, kind=kind, operator="resize", numbers=numbers))
+    screen.report(event_from_json({"at": 7.0, "kind": kind, "operator": "resize", **numbers}))
     assert stream.getvalue() == said
 
 
@@ -235,9 +237,8 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
 
 
 def test_lines_of_a_run_are_in_the_order_of_time(capsys: pytest.CaptureFixture[str]) -> None:
-    numbers = {"backlog": 7.0, "unit": "files"}
     events = tuple(
-        Event(at=at, kind="behind", operator=name, numbers=numbers)
+        BehindEvent(at=at, operator=name, backlog=7.0, unit="files")
         for at, name in ((29.0, "late"), (22.0, "early"))
     )
     tick = Tick(at=30.0, status=Status(at=30.0, requested={}, running={}, events=events))

@@ -17,7 +17,8 @@ from tests.control.rig import SlowEngine, policy_of, wants
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
-from penstock.engines.port import Batch, Event, Status
+from penstock.engines.events import ResumedRunEvent, kind_of
+from penstock.engines.port import Batch, Status
 from penstock.errors import InputError
 from penstock.runs.journal import (
     JournalWriter,
@@ -55,7 +56,7 @@ def path(ticks: list[Tick], tmp_path: Path) -> Path:
 
 
 def test_every_tick_of_a_run_comes_back(ticks: list[Tick]) -> None:
-    assert {event.kind for tick in ticks for event in tick.status.events} == {
+    assert {kind_of(event) for tick in ticks for event in tick.status.events} == {
         "running", "resumed", "dropped",
     }  # fmt: skip
     assert any(tick.decision and tick.decision.is_change for tick in ticks)
@@ -141,7 +142,7 @@ def test_a_journal_recorded_by_version_1_is_read() -> None:
     assert journal.run["policy"] == "dhalion" and len(journal.ticks) == 44
     changes = [(tick.at, tick.decision.changes) for tick in journal.ticks if tick.applied]
     assert changes[:2] == [(15, {"source": 8}), (195, {"mapper": 5})]
-    kinds = {event.kind for tick in journal.ticks for event in tick.status.events}
+    kinds = {kind_of(event) for tick in journal.ticks for event in tick.status.events}
     assert kinds == {"running", "resumed", "dropped"}
     result = json.loads((RECORDED / "result-v1.json").read_text())
     again = score(journal.ticks, journal.run["objective_s"]).to_json()
@@ -161,7 +162,7 @@ def some_ticks(count: int) -> list[Tick]:
 
 def test_what_the_loop_adds_comes_back(tmp_path: Path) -> None:
     ticks = some_ticks(8)
-    kinds = {event.kind for tick in ticks for event in tick.status.events}
+    kinds = {kind_of(event) for tick in ticks for event in tick.status.events}
     assert kinds == {"failed", "retried", "late-tick"}
     with JournalWriter(tmp_path / "j", {}) as journal:
         for tick in ticks:
@@ -169,7 +170,7 @@ def test_what_the_loop_adds_comes_back(tmp_path: Path) -> None:
     for again, tick in zip(read_ticks(tmp_path / "j"), ticks, strict=True):
         assert (again.plan, again.error) == (tick.plan, tick.error)
         assert again.status.events == tick.status.events
-        assert again.status.over == tick.status.over == (tick is ticks[-1])
+        assert again.status.is_over == tick.status.is_over == (tick is ticks[-1])
 
 
 def test_both_levels_come_back() -> None:
@@ -249,7 +250,7 @@ def test_a_journal_cut_at_any_byte_is_readable_and_can_be_resumed(cut: int) -> N
     assert found.run["policy"] == "made" and ("place" in found.run) == has_header
     assert [tick.at for tick in found.ticks] == [tick.at for tick in TICKS]
     for n, (tick, was) in enumerate(zip(found.ticks, TICKS, strict=True)):
-        resumed = [Event(at=journal.start_s, kind="resumed-run")] if n == kept else []
+        resumed = [ResumedRunEvent(at=journal.start_s)] if n == kept else []
         assert tick.status.events == (*(resumed if has_header else ()), *was.status.events)
 
 
@@ -286,7 +287,7 @@ def test_each_resumption_is_an_event_of_the_tick_after_it(tmp_path: Path) -> Non
     with JournalWriter.resume(path, {}) as journal:
         journal.write(TICKS[4])
     last = read_journal(path).ticks[-1]
-    assert [(event.kind, event.at) for event in last.status.events[:3]] == [
+    assert [(kind_of(event), event.at) for event in last.status.events[:3]] == [
         ("resumed-run", TICKS[3].at)
     ] * 3
 

@@ -8,7 +8,13 @@ import pytest
 from tests.builders import op, snap
 
 from penstock.control.loop import Tick
-from penstock.engines.port import Event, Status
+from penstock.engines.events import (
+    Event,
+    ExecutorsReadyEvent,
+    ExecutorsRequestedEvent,
+    RunningEvent,
+)
+from penstock.engines.port import Status
 from penstock.runs.journal import read_ticks
 from penstock.runs.record_counts import LastTopic, RecordCounts
 from penstock.runs.spark_result import OperatorAccount
@@ -41,8 +47,7 @@ def tick(at: float, *events: Event, offered: float = 8.0, service_s: float = 0.5
 
 
 def ran(after_s: float, batches: int) -> Event:
-    numbers = {"replicas": 3, "after_s": after_s, "batches": batches}
-    return Event(at=1.0, kind="running", operator="recognise", numbers=numbers)
+    return RunningEvent(at=1.0, operator="recognise", replicas=3, after_s=after_s, batches=batches)
 
 
 def result(*ticks: Tick, peak: float | None = None) -> dict[str, Any]:
@@ -76,13 +81,18 @@ def test_how_long_changes_took() -> None:
 
 
 def test_executors_that_were_bought_and_returned() -> None:
-    def event(**numbers: float) -> Event:
-        return Event(at=0.0, kind="executors", numbers={"alive": 1, **numbers})
+    def requested(number: int, before: int) -> Event:
+        return ExecutorsRequestedEvent(
+            at=0.0, alive=1, requested=number, before=before, reason="more-replicas"
+        )
+
+    def ready(number: int, after_s: float) -> Event:
+        return ExecutorsReadyEvent(at=0.0, alive=1, requested=number, after_s=after_s)
 
     figures = result(
-        tick(10, event(asked=3, before=1), event(asked=3, after_s=4.0)),
-        tick(20, event(asked=2, before=3)),
-        tick(30, event(asked=2, after_s=2.0)),
+        tick(10, requested(3, before=1), ready(3, after_s=4.0)),
+        tick(20, requested(2, before=3)),
+        tick(30, ready(2, after_s=2.0)),
     )["executor_changes"]
     assert (figures["bought"], figures["returned"]) == (2, 1)
     assert figures["bought_s"]["median"] == 4.0

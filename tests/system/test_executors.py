@@ -11,6 +11,8 @@ import pytest
 from tests.tools.processes import LOOPBACK
 
 from penstock.core.executors import Rules
+from penstock.engines.event_json import event_fields
+from penstock.engines.events import kind_of
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import parse_executors, parse_master
 from penstock.errors import InputError
@@ -56,14 +58,14 @@ def begun(executors: int) -> tuple[Hotel, Executors]:
 
 
 def told(level: Executors, now: float) -> list[dict[str, object]]:
-    return [dict(event.numbers) for event in level.look(now)]
+    return [event_fields(event) for event in level.look(now)]
 
 
 def test_more_are_asked_for_at_once_and_told_when_they_are_there() -> None:
     hotel, level = begun(1)
     (event,) = level.follow(3, 1.0)
     numbers = {"alive": 1, "asked": 3, "before": 1, "why": "more-replicas"}
-    assert (event.kind, dict(event.numbers)) == ("executors", numbers)
+    assert (kind_of(event), event_fields(event)) == ("executors", numbers)
     assert hotel.asked == 3
     assert level.follow(3, 1.5) == []
     hotel.arrive()
@@ -77,7 +79,7 @@ def test_the_youngest_are_sent_home_and_count_until_they_are_gone() -> None:
     hotel, level = begun(3)
     level.follow(1, 1.0)
     assert level.follow(1, 10.9) == []
-    assert level.follow(1, 11.0)[0].numbers["why"] == "fewer-for-long"
+    assert event_fields(level.follow(1, 11.0)[0])["why"] == "fewer-for-long"
     assert hotel.asked == 1
     assert hotel.guests == {"0": True, "1": False, "2": False}
     hotel.leave("2")

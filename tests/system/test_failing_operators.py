@@ -14,7 +14,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 from tests.spark_engines import QUICK, until
 
-from penstock.engines.port import Event
+from penstock.engines.events import Event, FailedEvent
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
@@ -151,9 +151,10 @@ def test_each_failure_is_told_with_its_rows_and_its_cause(
     for text in texts.values():
         assert "RUNNABLE" not in text
         assert "\tat " not in text
-    failed = {event.operator: event.numbers for event in events if event.kind == "failed"}
-    assert {name for name, numbers in failed.items() if numbers["is_users"]} == wrong
-    assert BAD in range(failed["leaves"]["first"], failed["leaves"]["end"])
+    failed = {event.operator: event for event in events if isinstance(event, FailedEvent)}
+    assert {name for name, event in failed.items() if event.is_users} == wrong
+    first, end = failed["leaves"].first_offset, failed["leaves"].end_offset
+    assert first is not None and end is not None and first <= BAD < end
     # what kills its worker was put aside, and the rest is there once
     assert sorted(column(layout, "letters-out", "id")) == [n for n in range(ROWS) if n != BAD]
     assert column(layout, "letters-errors", "offset") == [BAD]

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 from penstock.control.loop import Tick
 from penstock.core.topology import Topology
+from penstock.engines.event_json import event_fields
+from penstock.engines.events import LateEvent
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import build_status
-from penstock.reports.event_text import of_late_rows
+from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import event_lines
 from penstock.reports.result_text import late_text
 from penstock.runs.scores import Scores
@@ -54,8 +56,8 @@ def followed(*batches: tuple[int, ...]) -> OperatorTracker:
 def test_late_rows_are_events_and_sums() -> None:
     one = followed((0, 0), (2, 1), (0, 0), (4, 0))
     events = [event for _ in range(4) for event in one.look(time.time(), 60.0)]
-    late = [event for event in events if event.kind == "late"]
-    assert [dict(event.numbers) for event in late] == [
+    late = [event for event in events if isinstance(event, LateEvent)]
+    assert [event_fields(event) for event in late] == [
         {"records": 3, "total": 3, "kept_in": "late"},
         {"records": 4, "total": 7, "kept_in": "late"},
     ]
@@ -87,4 +89,4 @@ def test_only_the_first_late_rows_are_a_warning() -> None:
     ]
     (line,) = [line for line in lines if "late" in line]
     assert "WARNING minutes: 3 rows came too late; topic late keeps them" in line
-    assert of_late_rows(events[-1]).startswith("minutes: 4 rows came too late (7 so far)")
+    assert describe_event(events[-1]).startswith("minutes: 4 rows came too late (7 so far)")

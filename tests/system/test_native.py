@@ -10,6 +10,7 @@ from tests.spark_engines import Started, until
 from tests.system.test_operators import drained, rows
 from tests.tools.native_rows import clicks_and_views, give, wrong
 
+from penstock.engines.events import FailedEvent, StepEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.native_state.rescaler import STEPS
@@ -28,8 +29,9 @@ def change(engine: SparkEngine, **replicas: int) -> list[str]:
 
     def there() -> bool:
         status = engine.status()
-        steps.extend(f"{e.operator} {e.numbers['step']}" for e in status.events if e.kind == "step")
-        assert not [event for event in status.events if event.kind == "failed"]
+        events = status.events
+        steps.extend(f"{e.operator} {e.step}" for e in events if isinstance(e, StepEvent))
+        assert not [event for event in events if isinstance(event, FailedEvent)]
         return all(status.running[name] == k for name, k in replicas.items())
 
     until(engine, there)

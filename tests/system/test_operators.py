@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from tests.spark_engines import Started, until
 
+from penstock.engines.events import DroppedEvent, FailedEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
@@ -165,8 +166,8 @@ def test_what_waits_too_long_or_does_not_fit_is_dropped_and_kept(
     assert status.dropped_records == 50 + 900
     lost = Counter[str]()
     for event in status.events:
-        if event.kind == "dropped":
-            lost[event.operator] += int(event.numbers["records"])
+        if isinstance(event, DroppedEvent):
+            lost[event.operator] += event.records or 0
     assert lost == {"in_time": 50, "small_queue": 900}
 
 
@@ -203,7 +204,7 @@ def test_a_function_that_raises_stops_its_operator_alone(
     assert found
     assert int(found[1]) <= 13 <= int(found[2]) < int(found[1]) + 10
     assert 'raise ZeroDivisionError("thirteen")' in text
-    failures = [event for event in engine.status().events if event.kind == "failed"]
+    failures = [event for event in engine.status().events if isinstance(event, FailedEvent)]
     assert [event.operator for event in failures] == ["breaks"]
     assert rows(layout, "broken") == list(range(len(rows(layout, "broken"))))
     assert len(rows(layout, "broken")) <= 13

@@ -20,6 +20,7 @@ from tests.system.test_open_pipeline import POLICY, WITHIN_S, committed, until
 from tests.tools.processes import marked
 
 from penstock.cli.main import main
+from penstock.engines.events import RunningEvent
 from penstock.runs.run_directory import read_run
 from penstock.topics.embedded.topic import Topic
 
@@ -157,7 +158,7 @@ def rescales(run: Path) -> set[str]:
     """Operators whose number of replicas has changed, and really ran."""
     ticks = read_run(run).journal.ticks
     events = [event for tick in ticks for event in tick.status.events]
-    return {event.operator for event in events if event.kind == "running"}
+    return {event.operator for event in events if isinstance(event, RunningEvent)}
 
 
 def rows_of(run: Path, topic: str) -> list[dict[str, Any]]:

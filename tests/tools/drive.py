@@ -24,6 +24,8 @@ from tests.tools.resuming import broken_rules, run_again
 from penstock.core.decision import Move
 from penstock.core.histogram import Histogram
 from penstock.demos import clicks, tweets_authors, words
+from penstock.engines.event_json import event_fields
+from penstock.engines.events import RestartingEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, kill_session, start_session
 from penstock.engines.spark.cluster.worker_pool import start_workers
@@ -154,9 +156,9 @@ def _until_finished(
         for seen in status.latency.values():
             latency.merge(seen)
         for event in status.events:
-            if event.kind == "restarting":
+            if isinstance(event, RestartingEvent):
                 again = run_again(engine.layout, event.operator)
-                tell("revived", operator=event.operator, **again, **event.numbers)
+                tell("revived", operator=event.operator, **again, **event_fields(event))
         if time.monotonic() >= told_at + args.tell_s:
             told_at = time.monotonic()
             tell("going", **_latency(latency))

@@ -8,12 +8,13 @@ would revert part of it. Moves of slices are not retried: their policy decides a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from penstock.control.failures import failed, in_words
+from penstock.control.failures import in_words
 from penstock.core.decision import Decision, Move, Target
 from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.port import Engine, Event, Plan, Status
+from penstock.engines.events import Event, FailedEvent, GaveUpEvent, RetriedEvent
+from penstock.engines.port import Engine, Plan, Status
 from penstock.errors import RescaleError
 
 DRY_RUN = "dry run"
@@ -100,7 +101,7 @@ class Execution:
                 del self._open[name]
             elif not attempt.has_failed and attempt.is_due(at):
                 error = f"requested {attempt.wanted} replicas, {running} running"
-                self._events.append(failed(at, error, name))
+                self._events.append(FailedEvent(at=at, operator=name, error=error))
                 self._open[name] = self._attempt(attempt.wanted, attempt.tries, at, has_failed=True)
         if not self._events:
             return status
@@ -120,7 +121,7 @@ class Execution:
         if error is None:
             return ApplyResult(applied=True, error=later, plan=FrozenDict(now))
         if not isinstance(error, RescaleError):
-            self._events.append(failed(at, in_words(error)))
+            self._events.append(FailedEvent(at=at, error=in_words(error)))
         return ApplyResult(error=in_words(error))
 
     def _try_again(self, at: float) -> dict[str, int]:
@@ -132,7 +133,7 @@ class Execution:
             if error is None:
                 begun[name] = wanted
             else:
-                self._events.append(failed(at, in_words(error), name))
+                self._events.append(FailedEvent(at=at, operator=name, error=in_words(error)))
         return begun
 
     def _ask(
@@ -148,7 +149,8 @@ class Execution:
             for name, wanted in replicas.items():
                 tries = self._open[name].tries + 1 if name in self._open else 1
                 if tries > 1:
-                    self._tell(at, "retried", name, replicas=wanted, tries=tries)
+                    event = RetriedEvent(at=at, operator=name, replicas=wanted, tries=tries)
+                    self._events.append(event)
                 self._open[name] = self._attempt(wanted, tries, at, has_failed=error is not None)
         return error
 
@@ -162,8 +164,14 @@ class Execution:
                 del self._open[name]
             elif attempt.has_failed and _is_news(target, attempt.wanted):
                 del self._open[name]
-                numbers = {"replicas": attempt.wanted, "tries": attempt.tries}
-                self._tell(at, "gave-up", name, **numbers, wanted=target.wanted)
+                event = GaveUpEvent(
+                    at=at,
+                    operator=name,
+                    replicas=attempt.wanted,
+                    tries=attempt.tries,
+                    wanted=target.wanted,
+                )
+                self._events.append(event)
 
     def _may_try(self, name: str, at: float) -> bool:
         attempt = self._open.get(name)
@@ -174,9 +182,6 @@ class Execution:
         assert patience is not None  # attempts exist only with patience
         pause_s = patience.pause_s(tries) if has_failed else patience.deadline_s
         return Attempt(wanted, tries, has_failed, at + pause_s)
-
-    def _tell(self, at: float, kind: str, operator: str, **numbers: Any) -> None:
-        self._events.append(Event(at=at, kind=kind, operator=operator, numbers=FrozenDict(numbers)))
 
 
 def _is_news(target: Target, wanted: int) -> bool:

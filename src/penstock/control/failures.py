@@ -1,12 +1,10 @@
-"""Texts and events for failures of policies and engines."""
+"""Texts of errors for the journal."""
 
-from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.port import Event
 from penstock.errors import PenstockError
 
 
 def in_words(error: BaseException) -> str:
-    """Return the first line of an error, with the name of its class unless it is one of ours.
+    """Return the first line of an error, after its class name unless it is a `PenstockError`.
 
     >>> in_words(ZeroDivisionError("division by zero")), in_words(PenstockError("no machine"))
     ('ZeroDivisionError: division by zero', 'no machine')
@@ -19,8 +17,3 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, PenstockError):
         return text
     return f"{kind}: {text}" if text else kind
-
-
-def failed(at: float, error: str, operator: str = "") -> Event:
-    """Return the event that says what failed."""
-    return Event(at=at, kind="failed", operator=operator, numbers=FrozenDict(error=error))

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from penstock.control.clock import Clock, missed_between, next_due
 from penstock.control.decider import Decider
 from penstock.control.execution import Execution, Patience
-from penstock.control.failures import failed, in_words
+from penstock.control.failures import in_words
 from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Engine, Event, Status
+from penstock.engines.events import Event, FailedEvent, LateTickEvent
+from penstock.engines.port import Engine, Status
 from penstock.errors import AnswerError, InputError, NotReadyError, PolicyError
 
 
@@ -81,7 +82,7 @@ def run_loop(
         if tick.applied:
             asleep_until = at + schedule.sleep_s
         yield tick
-        if is_last or tick.status.over:
+        if is_last or tick.status.is_over:
             return
 
 
@@ -114,7 +115,7 @@ class _Ticks:
     def tick(self, at: float, *, asks: bool, missed: int) -> Tick:
         """Make one tick; without `asks` it records the status only."""
         if missed:
-            self._events.append(Event(at=at, kind="late-tick", numbers=FrozenDict(missed=missed)))
+            self._events.append(LateTickEvent(at=at, missed_ticks=missed))
         snapshot, error = self._observe(at) if asks else (None, "")
         decision = None
         if snapshot is not None:
@@ -138,7 +139,7 @@ class _Ticks:
         except NotReadyError as error:
             return None, in_words(error)
         except Exception as error:
-            self._events.append(failed(at, in_words(error)))
+            self._events.append(FailedEvent(at=at, error=in_words(error)))
             return None, in_words(error)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Decision | None, str]:
@@ -158,7 +159,7 @@ class _Ticks:
         try:
             status = self._engine.status()
         except Exception as error:
-            self._events.append(failed(at, in_words(error)))
+            self._events.append(FailedEvent(at=at, error=in_words(error)))
             # what was counted since the last call is not known
             status = replace(self._status, at=at, latency=FrozenDict(), age_s=None, events=())
         self._status = status = self._execution.follow(status, at)

@@ -1,106 +1,80 @@
-"""The port behind which every engine stands: observe it, change it, ask how it is.
+"""The interface of every engine: observe it, rescale it, read its status.
 
-Time is advanced by the harness: a simulator jumps, a real engine waits.
+The caller advances time: a simulator jumps, a real engine waits.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from penstock.core.decision import Move
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot import Snapshot
+from penstock.engines.events import Event
 from penstock.errors import InputError, nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What an engine can be asked for; more is refused before a run, not during it."""
+    """What an engine supports. Requests beyond it are refused before a run starts."""
 
     moves_slices: bool = False
     has_executors: bool = False
-    #: Operators that stop for a moment when their parallelism changes.
+    #: Operators that pause when their parallelism changes.
     pauses: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be carried out: only what changes is named."""
+    """A change for an engine to carry out; it names only what changes."""
 
     replicas: Mapping[str, int] = field(default_factory=FrozenDict)
     moves: tuple[Move, ...] = ()
-    #: Executors follow the sum of replicas by themselves; so many there shall be at least.
+    #: The minimum number of executors; above it they follow the sum of replicas.
     executors: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """Something that happened between two ticks.
-
-    Kinds: `running` (the operator has `replicas` from now on), `restart` (everything stops for
-    `pause_s`), `resumed` (`after_s` seconds after the decision), `dropped` (records by cause),
-    `failed` (`error`: the operator stopped, or a change of it did not come about), `held` (the
-    operator waits because of back-pressure), `restarting` (the operator stopped because of
-    `error`, and is started again `delay_s` from now, for the `tries`th time, the first failure
-    `since_s` ago), `slow-batch` (one has lasted `seconds`, `usual_s` is usual; `topic`, `first`
-    and `end` tell where it is), `step` (one `step` of a change that stops the operator took
-    `seconds`), `rescaled` (all of them are done: `replicas`, `before`, `state_rows`, `pause_s` and
-    the seconds of each), `executors` (`alive` ones; `asked` for from `before`, `why`; or
-    there `after_s` seconds after they were asked for), `behind` (what waits in front of an ingest
-    grows: `backlog` in its `unit`), `caught-up` (nothing waits there any more), `late` (`records`
-    that came after the watermark, `total` of the run, `kept_in` a topic or nowhere). The loop
-    adds `retried` and `gave-up` (`replicas` that were asked for before, `tries`),
-    `late-tick` (`missed` ones) and `resumed-run`. Journals of earlier versions tell of
-    `revived` operators, which were restarted.
-    """
-
-    at: float
-    kind: str
-    operator: str = ""
-    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
-
-
 class Batch(NamedTuple):
-    """One batch of an operator that works in batches; times are those of the run."""
+    """One micro-batch of an operator; times are seconds of the run."""
 
     planned_s: float
     committed_s: float
     replicas: int
     rows_in: int
     rows_out: int
-    #: Seconds that the operator's function worked, over all replicas, and on the slowest of them.
+    #: Seconds in the operator's function: the sum over all replicas, and the slowest replica.
     busy_s: float
     longest_s: float
-    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    #: Rows that waited when it was planned, including its own; None if unknown.
     waiting: int | None = None
 
 
 class IngestStatus(NamedTuple):
-    """How an operator that reads from outside is, and what waits in front of it."""
+    """Status of an operator that reads from outside, and its backlog."""
 
-    #: Rows that it brought since the run began, and in the last window.
+    #: Rows read since the run began, and the rate of the last window.
     rows: int
     rows_per_s: float | None = None
-    #: What waits outside, in its unit (offsets, files, bytes); None where the source cannot tell.
+    #: The backlog in its unit (offsets, files, bytes); None where the source does not report it.
     backlog: float | None = None
     unit: str = ""
-    #: The same in rows, as far as the batches so far tell.
+    #: The backlog in rows, estimated from the batches so far.
     backlog_rows: int | None = None
-    #: Whether the backlog has been growing for a while.
+    #: Whether the backlog keeps growing.
     is_behind: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How an engine is, apart from what policies may know."""
+    """Status of an engine: what reports, journal and loop need beyond the snapshot of policies."""
 
     at: float
-    #: Replicas that were asked for, and those that are there.
+    #: Requested and running replicas.
     requested: Mapping[str, int]
     running: Mapping[str, int]
-    #: Executors that are there, those that were asked for, and executor-seconds since the run
-    #: began; None where an engine has none.
+    #: Running and requested executors, and executor-seconds since the run began; None for an
+    #: engine without executors.
     executors: int | None = None
     executors_requested: int | None = None
     executor_s: float | None = None
@@ -112,25 +86,25 @@ class Status:
     pause_s: float = 0.0
     #: Replica-seconds of each operator since the run began.
     replica_s: Mapping[str, float] = field(default_factory=FrozenDict)
-    #: Since the last call, oldest first.
+    #: Events since the last call, oldest first.
     events: tuple[Event, ...] = ()
-    #: Batches since the last call by operator, oldest first; empty where there are none.
+    #: Batches since the last call by operator, oldest first; empty for engines without batches.
     batches: Mapping[str, tuple[Batch, ...]] = field(default_factory=FrozenDict)
     #: Operators that read from outside.
     ingests: Mapping[str, IngestStatus] = field(default_factory=FrozenDict)
-    #: Records since the run began that came after the watermark, by operator; none without any.
+    #: Records since the run began that arrived after the watermark, by operator.
     late: Mapping[str, int] = field(default_factory=FrozenDict)
     #: Records since the run began.
     offered_records: int = 0
     processed_records: int = 0
     dropped_records: int = 0
-    #: Waiting or in work; where an engine cannot tell records apart behind its sources, in front
-    #: of them only, and then `processed` counts what sources have taken.
+    #: Records that wait or are in progress. An engine that cannot count records behind its sources
+    #: counts only those in front of them; `processed_records` then counts what sources have read.
     backlog_records: int = 0
-    #: Rows that wait for each operator now, where an engine knows them before any measure.
+    #: Rows that wait for each operator now, for engines that know them before the first snapshot.
     queues: Mapping[str, int] = field(default_factory=FrozenDict)
-    #: Nothing runs any more: all operators stopped or are done.
-    over: bool = False
+    #: Whether all operators stopped or are done.
+    is_over: bool = False
 
 
 class Engine(Protocol):
@@ -138,46 +112,46 @@ class Engine(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What this engine can be asked for."""
+        """What this engine supports."""
         ...
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. A real engine may come back early if it is stopped meanwhile."""
+        """Let time pass. A real engine may return early when it is stopped."""
         ...
 
     def observe(self) -> Snapshot:
-        """What the monitor shows now; `NotReadyError` while there is nothing to show."""
+        """Return the present measurements; `NotReadyError` while there are none."""
         ...
 
     def apply(self, plan: Plan) -> None:
-        """Begin to carry out a plan; `RescaleError` if it cannot be."""
+        """Start to carry out a plan; `RescaleError` if that is impossible now."""
         ...
 
     def status(self) -> Status:
-        """Where requested and running replicas stand, and what happened since the last call."""
+        """Return replicas and counts, and the events since the last call."""
         ...
 
 
 def check_plan(
     plan: Plan,
     operators: Mapping[str, int | None],
-    able: Capabilities,
-    least: Mapping[str, int] = FrozenDict(),
+    capabilities: Capabilities,
+    minimums: Mapping[str, int] = FrozenDict(),
 ) -> None:
-    """Refuse a plan that names what is not there or asks for what the engine cannot do.
+    """Raise `InputError` if a plan names unknown operators or exceeds bounds or capabilities.
 
-    `operators` maps each name to its maximum, None for no maximum; `least` to its minimum,
+    `operators` maps each name to its maximum, None for no maximum; `minimums` to its minimum,
     where that is not 1.
     """
     for name, wanted in plan.replicas.items():
         if name not in operators:
             raise InputError(f"replicas.{name}", "unknown operator", nearest(name, operators))
-        minimum, maximum = least.get(name, 1), operators[name]
+        minimum, maximum = minimums.get(name, 1), operators[name]
         if wanted < minimum or (maximum is not None and wanted > maximum):
             at_least = f"at least {minimum}"
             bound = at_least if maximum is None else f"from {minimum} to {maximum}"
             raise InputError(f"replicas.{name}", f"must be {bound}, got {wanted}")
-    if plan.moves and not able.moves_slices:
+    if plan.moves and not capabilities.moves_slices:
         raise InputError("moves", "this engine cannot move slices")
-    if plan.executors is not None and not able.has_executors:
+    if plan.executors is not None and not capabilities.has_executors:
         raise InputError("executors", "this engine has no executors to scale")

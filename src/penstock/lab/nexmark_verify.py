@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.engines.events import FailedEvent, RescaledEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
@@ -165,7 +166,8 @@ def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show
         if time.monotonic() > deadline:
             raise PenstockError(f"the query did not come to its end in {_PATIENCE_S:g} s")
         status = engine.status()
-        stopping -= {e.operator for e in status.events if e.kind in ("rescaled", "failed")}
+        ends = (RescaledEvent, FailedEvent)
+        stopping -= {event.operator for event in status.events if isinstance(event, ends)}
         show(status.processed_records / max(1, status.offered_records))
 
 

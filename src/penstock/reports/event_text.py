@@ -1,4 +1,4 @@
-"""What happened between decisions, in words: what followed a change, and why there was none."""
+"""Events and decisions of a run in words: the effects of a change, and why there was none."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,45 @@ from penstock.core.decision import Target
 from penstock.core.executors import Why
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
-from penstock.engines.port import Event
+from penstock.engines.events import (
+    BehindEvent,
+    CaughtUpEvent,
+    DroppedEvent,
+    Event,
+    ExecutorLostEvent,
+    ExecutorsReadyEvent,
+    ExecutorsRequestedEvent,
+    FailedEvent,
+    GaveUpEvent,
+    HeldEvent,
+    LateEvent,
+    LateTickEvent,
+    RescaledEvent,
+    RestartEvent,
+    RestartingEvent,
+    ResumedEvent,
+    ResumedRunEvent,
+    RetriedEvent,
+    RevivedEvent,
+    RunningEvent,
+    SlowBatchEvent,
+    StepEvent,
+    UnknownEvent,
+)
 from penstock.reports.text_charts import clock, table
 from penstock.reports.text_layout import hang
 
 _SENTENCES = {str(why): why.sentence for why in Why}
-_ASLEEP = "a cool-down, or the end: the policy was not asked"
+_NOT_CALLED = "cool-down or end of the run: the policy was not called"
 
 
-def because(target: Target) -> str:
-    """Why an operator gets another number: the policy's reason, and what guards made of it.
+def explain_change(target: Target) -> str:
+    """Why an operator gets another number of replicas: the policy's reason and the guards' steps.
 
-    >>> because(Target(5, 3, Reason.RATE_BELOW_CAPACITY))
+    >>> explain_change(Target(5, 3, Reason.RATE_BELOW_CAPACITY))
     'rate-below-capacity: fewer replicas would carry what comes in'
-    >>> because(Target(5, 3, Reason.RATE_BELOW_CAPACITY).guarded("step", 4, Reason.STEP_LIMITED))
+    >>> target = Target(5, 3, Reason.RATE_BELOW_CAPACITY)
+    >>> explain_change(target.guarded("step", 4, Reason.STEP_LIMITED))
     '3 by rate-below-capacity, 4 by step'
     """
     if target.steps:
@@ -32,67 +57,68 @@ def because(target: Target) -> str:
     return f"{reason}: {reason.sentence}" if isinstance(reason, Reason) else reason
 
 
-def of_executors(event: Event) -> tuple[str, str]:
-    """What became of executors, and why, or how long it took."""
-    numbers = event.numbers
-    if "after_s" in numbers:
-        there = f"executors now {numbers['alive']}"
-        return there, f"{pretty(numbers['after_s'])} s after they were asked for"
-    if "before" not in numbers:
-        return f"executors {numbers['alive']}", "one was lost, another is on its way"
-    change = f"executors {numbers['before']} -> {numbers['asked']}"
-    return change, f"{numbers['why']}: {_SENTENCES.get(numbers['why'], '')}"
+def explain_executors(
+    event: ExecutorsRequestedEvent | ExecutorsReadyEvent | ExecutorLostEvent,
+) -> tuple[str, str]:
+    """What happened to executors, and why, or how long it took."""
+    match event:
+        case ExecutorsReadyEvent():
+            there = f"executors now {event.alive}"
+            return there, f"{pretty(event.after_s)} s after the request"
+        case ExecutorLostEvent():
+            return f"executors {event.alive}", "one was lost, Spark starts another"
+        case ExecutorsRequestedEvent():
+            change = f"executors {event.before} -> {event.requested}"
+            return change, f"{event.reason}: {_SENTENCES.get(event.reason, '')}"
 
 
-def of_ingest(event: Event) -> str:
+def explain_ingest(event: BehindEvent | CaughtUpEvent) -> str:
     """Whether an ingest keeps up with its source.
 
-    >>> of_ingest(Event(at=9.0, kind="behind", operator="files", numbers={"backlog": 7.0,
-    ...     "unit": "files"}))
-    'files falls behind: 7 files wait, and ever more'
+    >>> explain_ingest(BehindEvent(at=9.0, operator="files", backlog=7.0, unit="files"))
+    'files falls behind: 7 files wait, and the backlog grows'
     """
-    if event.kind == "caught-up":
+    if isinstance(event, CaughtUpEvent):
         return f"{event.operator} has caught up with its source"
-    waiting = f"{pretty(event.numbers['backlog'])} {event.numbers['unit']} wait"
-    return f"{event.operator} falls behind: {waiting}, and ever more"
+    waiting = f"{pretty(event.backlog)} {event.unit} wait"
+    return f"{event.operator} falls behind: {waiting}, and the backlog grows"
 
 
-def of_late_rows(event: Event) -> str:
+def explain_late_rows(event: LateEvent) -> str:
     """How many rows came after the watermark, and where they are.
 
-    >>> of_late_rows(Event(at=9.0, kind="late", operator="minutes", numbers={"records": 3,
-    ...     "total": 5, "kept_in": ""}))
+    >>> explain_late_rows(LateEvent(at=9.0, operator="minutes", records=3, total=5))
     'minutes: 3 rows came too late (5 so far); they are only counted: late_to keeps them'
     """
-    numbers = event.numbers
-    more = f" ({pretty(numbers['total'])} so far)" if numbers["total"] > numbers["records"] else ""
-    topic = numbers["kept_in"]
+    more = f" ({pretty(event.total)} so far)" if event.total > event.records else ""
+    topic = event.late_topic
     kept = f"topic {topic} keeps them" if topic else "they are only counted: late_to keeps them"
-    return f"{event.operator}: {pretty(numbers['records'])} rows came too late{more}; {kept}"
+    return f"{event.operator}: {pretty(event.records)} rows came too late{more}; {kept}"
 
 
-def silence(tick: Tick) -> str:
+def explain_no_decision(tick: Tick) -> str:
     """Why a tick has no decision."""
-    return tick.error or _ASLEEP
+    return tick.error or _NOT_CALLED
 
 
-def what_followed(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
-    """What was told after the change at one tick, in the order of time; drops added up.
+def list_effects(ticks: Sequence[Tick], place: int, operator: str | None) -> Iterator[str]:
+    """List the events between the change at one tick and the next change, oldest first.
 
-    Place -1 stands for the beginning of the run.
+    Dropped records are summed up. Place -1 is the beginning of the run.
     """
     events = _until_next_change(ticks, place)
-    told = [event for event in events if operator in (None, event.operator) or not event.operator]
-    lines = [*_running(told), *((event.at, sentence(event)) for event in told), *_drops(told)]
+    shown = [event for event in events if operator in (None, event.operator) or not event.operator]
+    sentences = [(event.at, describe_event(event)) for event in shown]
+    lines = [*_running(shown), *sentences, *_drops(shown)]
     for at, text in sorted(lines, key=lambda line: line[0]):
         if text:
             yield f"  {clock(at)}  {text}"
 
 
 def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
-    """Events up to the next decision that is carried out.
+    """Events up to the next decision that is applied.
 
-    What takes effect at the instant of a decision stands at its own tick, but follows from it.
+    A change that takes effect at the time of its decision is an event of the same tick.
     """
     now, later = ticks[place : place + 1] if place >= 0 else (), ticks[place + 1 :]
     last = next((i for i, tick in enumerate(later) if tick.applied), len(later))
@@ -103,101 +129,123 @@ def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
 
 
 def _at_once(event: Event, tick: Tick) -> bool:
-    return tick.applied and event.kind == "running" and event.at == tick.at
+    return tick.applied and isinstance(event, RunningEvent) and event.at == tick.at
 
 
 def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Operators that change at one instant share a line."""
-    changes = [event for event in events if event.kind == "running"]
+    """Operators that change at the same time share a line."""
+    changes = [event for event in events if isinstance(event, RunningEvent)]
     for at, group in groupby(changes, key=lambda event: event.at):
-        replicas = ", ".join(f"{event.operator} {event.numbers['replicas']}" for event in group)
+        replicas = ", ".join(f"{event.operator} {event.replicas}" for event in group)
         yield at, f"now running: {replicas}"
 
 
-def sentence(event: Event) -> str:
-    """Say what happened; empty for what is told elsewhere."""
-    numbers = event.numbers
-    match event.kind:
-        case "running" | "dropped" | "step":
+def describe_event(event: Event) -> str:
+    """Say what happened; empty for events that other lines report."""
+    match event:
+        case RunningEvent() | DroppedEvent() | StepEvent():
             return ""
-        case "rescaled":
-            steps = ("wait", "repartition", "restart")
-            parts = ", ".join(f"{step} {pretty(numbers[f'{step}_s'])}" for step in steps)
-            rows = f"{pretty(numbers['state_rows'])} rows of state"
-            stop = f"stopped for {pretty(numbers['pause_s'])} s ({parts})"
-            return f"{event.operator}: {rows} went to {numbers['replicas']} replicas, {stop}"
-        case "resumed":
-            return f"the pipeline goes on, {pretty(numbers['after_s'])} s after the decision"
-        case "restart":
-            return f"the pipeline restarts, which takes {pretty(numbers['pause_s'])} s"
-        case "failed":
-            return _failure(event)
-        case "restarting":
-            delay_s = numbers["delay_s"]
-            when = f" in {delay_s:.0f} s" if delay_s >= 1 else ""
-            try_number = f"restarting{when}, try {numbers['tries']}"
-            return f"{event.operator}: {try_number}, because {numbers['error']}"
-        case "slow-batch":
-            return _slow(event)
-        case "retried":
-            again = f"{numbers['replicas']} replicas are asked for again, try {numbers['tries']}"
-            return f"{event.operator}: {again}"
-        case "gave-up":
-            told = (
-                f"{numbers['replicas']} replicas are given up, now {numbers['wanted']} are wanted"
-            )
-            return f"{event.operator}: {told}"
-        case "held":
-            return f"{event.operator} is held: what comes after it has too much to do"
-        case "executors":
-            return ", ".join(of_executors(event))
-        case "behind" | "caught-up":
-            return of_ingest(event)
-        case "late":
-            return of_late_rows(event)
-        case "resumed-run":
+        case ResumedEvent():
+            return f"the pipeline works again, {pretty(event.after_s)} s after the decision"
+        case RestartEvent():
+            return f"the pipeline restarts, which takes {pretty(event.pause_s)} s"
+        case ExecutorsRequestedEvent() | ExecutorsReadyEvent() | ExecutorLostEvent():
+            return ", ".join(explain_executors(event))
+        case ResumedRunEvent():
             return "the run was resumed here"
-        case "late-tick":
-            return f"the loop is late; ticks left out: {numbers['missed']}"
-    rest = ", ".join(f"{name} {pretty(value)}" for name, value in numbers.items())
-    return " ".join(part for part in (event.kind, event.operator, rest) if part)
+        case LateTickEvent():
+            return f"the loop is late; skipped ticks: {event.missed_ticks}"
+        case UnknownEvent():
+            rest = ", ".join(f"{name} {pretty(value)}" for name, value in event.extra.items())
+            return " ".join(part for part in (event.kind, event.operator, rest) if part)
+        case FailedEvent():
+            return _failure(event)
+        case BehindEvent() | CaughtUpEvent():
+            return explain_ingest(event)
+        case LateEvent():
+            return explain_late_rows(event)
+        case HeldEvent():
+            return f"{event.operator} waits: the operators behind it are too slow (back-pressure)"
+        case _:
+            return f"{event.operator}: {_operator_change(event)}"
 
 
-def _failure(event: Event) -> str:
+def _operator_change(
+    event: RescaledEvent
+    | RestartingEvent
+    | RevivedEvent
+    | SlowBatchEvent
+    | RetriedEvent
+    | GaveUpEvent,
+) -> str:
+    match event:
+        case RescaledEvent():
+            return _rescale(event)
+        case RestartingEvent():
+            when = f" in {event.delay_s:.0f} s" if event.delay_s >= 1 else ""
+            return f"restarting{when}, try {event.tries}, because {event.error}"
+        case RevivedEvent():
+            return f"restarted, because {event.error}" if event.error else "restarted"
+        case SlowBatchEvent():
+            return _slow(event)
+        case RetriedEvent():
+            return f"{event.replicas} replicas are requested again, try {event.tries}"
+        case GaveUpEvent():
+            return f"{event.replicas} replicas are no longer requested, {event.wanted} are wanted"
+
+
+def _rescale(event: RescaledEvent) -> str:
+    """A change that stopped an operator; a simulator knows neither rows nor steps.
+
+    >>> _rescale(RescaledEvent(at=0.0, operator="sum", replicas=3, before=2, pause_s=2.5))
+    'state went to 3 replicas, stopped for 2.5 s'
+    """
+    steps = {
+        "wait": event.wait_s,
+        "repartition": event.repartition_s,
+        "restart": event.restart_s,
+    }
+    parts = ", ".join(f"{name} {pretty(s)}" for name, s in steps.items() if s is not None)
+    rows = "state" if event.state_rows is None else f"{pretty(event.state_rows)} rows of state"
+    stop = f"stopped for {pretty(event.pause_s)} s" + (f" ({parts})" if parts else "")
+    return f"{rows} went to {event.replicas} replicas, {stop}"
+
+
+def _failure(event: FailedEvent) -> str:
     """What failed: the rows, and the last line of the traceback."""
-    lines = str(event.numbers["error"]).strip().splitlines() or [""]
+    lines = event.error.strip().splitlines() or [""]
     if event.operator and lines[0].startswith(event.operator):
         return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"
-    return f"{event.operator or 'the engine'} failed: {event.numbers['error']}"
+    return f"{event.operator or 'the engine'} failed: {event.error}"
 
 
-def _slow(event: Event) -> str:
+def _slow(event: SlowBatchEvent) -> str:
     """A batch that takes much longer than usual.
 
-    >>> numbers = {"batch": 7, "seconds": 12.3, "usual_s": 1.1, "topic": "in", "first": 3, "end": 9}
-    >>> _slow(Event(at=0.0, kind="slow-batch", operator="enrich", numbers=numbers))
-    'enrich: its batch has taken 12 s, usually 1.1 s; now at rows 3 to 8 of topic in'
+    >>> _slow(SlowBatchEvent(at=0.0, operator="enrich", batch=7, duration_s=12.3, usual_s=1.1,
+    ...     topic="in", first_offset=3, end_offset=9))
+    'its batch has taken 12 s, usually 1.1 s; now at rows 3 to 8 of topic in'
     """
-    numbers = event.numbers
-    took = f"its batch has taken {numbers['seconds']:.0f} s, usually {pretty(numbers['usual_s'])} s"
-    if "topic" not in numbers:
-        return f"{event.operator}: {took}"
-    first, last, topic = numbers["first"], numbers["end"] - 1, numbers["topic"]
-    return f"{event.operator}: {took}; now at rows {first} to {last} of topic {topic}"
+    took = f"its batch has taken {event.duration_s:.0f} s, usually {pretty(event.usual_s)} s"
+    if event.topic is None or event.end_offset is None:
+        return took
+    return (
+        f"{took}; now at rows {event.first_offset} to {event.end_offset - 1} of topic {event.topic}"
+    )
 
 
 def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Each operator's losses by cause, told when the first record was lost."""
+    """Each operator's lost records by cause, at the time of the first one."""
     lost: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for event in events:
-        for cause, records in event.numbers.items() if event.kind == "dropped" else ():
+        for cause, records in event.causes.items() if isinstance(event, DroppedEvent) else ():
             lost.setdefault((event.operator, cause), []).append((event.at, records))
     for (operator, cause), drops in lost.items():
         total = pretty(sum(records for _, records in drops))
         yield drops[0][0], f"{operator} loses {total} records ({cause})"
 
 
-def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
+def explain_unchanged(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
     """For each operator how many ticks left it as it was, and for what reason."""
     counts = {name: Counter(_reasons(ticks, name)) for name in operators}
     reasons = sorted(
@@ -215,7 +263,7 @@ def why_not(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
 def _reasons(ticks: Sequence[Tick], operator: str) -> Iterator[str]:
     for tick in ticks:
         if tick.decision is None:
-            yield silence(tick)
+            yield explain_no_decision(tick)
             continue
         target = tick.decision.targets.get(operator)
         if target is None or target.wanted != target.current:

@@ -9,7 +9,20 @@ from typing import NamedTuple
 
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
-from penstock.reports.event_text import because, of_executors, of_ingest, of_late_rows
+from penstock.engines.events import (
+    BehindEvent,
+    CaughtUpEvent,
+    ExecutorLostEvent,
+    ExecutorsReadyEvent,
+    ExecutorsRequestedEvent,
+    LateEvent,
+)
+from penstock.reports.event_text import (
+    explain_change,
+    explain_executors,
+    explain_ingest,
+    explain_late_rows,
+)
 from penstock.reports.progress import duration
 from penstock.reports.text_charts import short, sparkline
 from penstock.runs.observer import RunProgress
@@ -97,20 +110,21 @@ def decision_lines(tick: Tick) -> Iterator[str]:
         if target.wanted != target.current and _is_news(tick, name):
             change = f"{name} {target.current} -> {target.wanted}"
             done = "" if name in tick.plan else f" (not done: {tick.error})"
-            yield f"  {duration(tick.at):>6}  {change:<20}  {because(target)}{done}"
+            yield f"  {duration(tick.at):>6}  {change:<20}  {explain_change(target)}{done}"
 
 
 def event_lines(tick: Tick) -> Iterator[str]:
     """What happened before a tick, a line each, oldest first."""
     for event in sorted(tick.status.events, key=lambda event: event.at):
-        if event.kind in ("behind", "caught-up"):
-            yield f"  {duration(event.at):>6}  {of_ingest(event)}"
-        elif event.kind == "late" and event.numbers["total"] == event.numbers["records"]:
-            # the first ones are a warning; status, journal and summary have the others
-            yield f"  {duration(event.at):>6}  WARNING {of_late_rows(event)}"
-        elif event.kind == "executors" and (text := of_executors(event)):
-            change, why = text
-            yield f"  {duration(event.at):>6}  {change:<20}  {why}"
+        match event:
+            case BehindEvent() | CaughtUpEvent():
+                yield f"  {duration(event.at):>6}  {explain_ingest(event)}"
+            case LateEvent() if event.total == event.records:
+                # the first ones are a warning; status, journal and summary have the others
+                yield f"  {duration(event.at):>6}  WARNING {explain_late_rows(event)}"
+            case ExecutorsRequestedEvent() | ExecutorsReadyEvent() | ExecutorLostEvent():
+                change, why = explain_executors(event)
+                yield f"  {duration(event.at):>6}  {change:<20}  {why}"
 
 
 def _is_news(tick: Tick, operator: str) -> bool:

@@ -6,8 +6,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from penstock.control.loop import Tick
-from penstock.engines.port import Event
-from penstock.reports.event_text import sentence
+from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBatchEvent
+from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
 from penstock.runs.observer import RunProgress, StopRequest
@@ -15,7 +15,7 @@ from penstock.runs.observer import RunProgress, StopRequest
 STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
 _HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 #: What is said when it happens, not at the next tick.
-_URGENT = ("restarting", "failed", "slow-batch")
+_URGENT = (RestartingEvent, FailedEvent, SlowBatchEvent)
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -58,8 +58,8 @@ class Screen:
 
     def report(self, event: Event) -> None:
         """Say at once what happened to an operator, if it is something to worry about."""
-        if event.kind in _URGENT:
-            self.say(f"  {duration(event.at):>6}  {sentence(event)}")
+        if isinstance(event, _URGENT):
+            self.say(f"  {duration(event.at):>6}  {describe_event(event)}")
 
     # --- drawing
 

@@ -73,11 +73,11 @@ def replicas_text(wanted: int | None, requested: int | None, running: int | None
 def _rows(status: RunStatus) -> Iterator[str]:
     """What came in, and what was left out."""
     for name, ingest in status.ingests.items():
-        rate = ingest.get("rows_per_s")
+        rate = ingest.rows_per_s
         speed = "" if rate is None else f", {pretty(round(rate, 1))} rows/s"
-        backlog = ingest.get("backlog")
-        waits = "" if backlog is None else f", {pretty(backlog)} {ingest['unit']} wait"
-        yield f"{name}: {pretty(ingest['rows'])} rows taken in{speed}{waits}"
+        backlog = ingest.backlog
+        waits = "" if backlog is None else f", {pretty(backlog)} {ingest.unit} wait"
+        yield f"{name}: {pretty(ingest.rows)} rows taken in{speed}{waits}"
     for operator in status.operators:
         if operator.late_rows:
             yield f"{operator.name}: {pretty(operator.late_rows)} rows were late"
@@ -117,6 +117,7 @@ def to_json(status: RunStatus, now: float) -> dict[str, Any]:
     data["healthy"] = status.exit_code == HEALTHY
     data["at"] = _moment(now).isoformat(timespec="milliseconds")
     data["operators"] = {operator.name: _operator(operator) for operator in status.operators}
+    data["ingests"] = {name: ingest._asdict() for name, ingest in status.ingests.items()}
     data["disk_bytes"] = {**status.disk_bytes, "total": sum(status.disk_bytes.values())}
     return data
 

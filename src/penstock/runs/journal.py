@@ -1,12 +1,11 @@
-"""The append-only record of a run: a header, then one line a tick. Version 1 and 2.
+"""The journal of a run, append-only: a header, then one line per tick. Versions 1 and 2.
 
-Whatever shows a run reads this file; nothing holds a live object. Each line is handed to the
-operating system at once, so a process that is killed has lost at most the line it was writing.
-A run that goes on after that says so with one line, `{"resumed": {"at": ..}}`.
+Everything that shows a run reads this file. Each line is flushed at once, so a killed process
+loses at most the line that it was writing. A resumed run adds the line `{"resumed": {"at": ..}}`.
 
-A journal that grows too large is cut into parts: `journal.jsonl` is the newest, older ones are
-`journal.000001.jsonl` and so on, and the oldest are removed. The header of a later part is of
-version 2 and carries what was summed up until then. Readers read all parts as one journal.
+A large journal is split into parts: `journal.jsonl` is the newest, older ones are
+`journal.000001.jsonl` and so on, and the oldest are removed. The header of a later part has
+version 2 and carries the totals of all earlier parts. Readers read all parts as one journal.
 """
 
 import os
@@ -17,13 +16,13 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from penstock.control.loop import Tick
-from penstock.engines.port import Event
+from penstock.engines.events import Event, ResumedRunEvent
 from penstock.errors import InputError
 from penstock.files.text import is_file
 from penstock.runs.journal_lines import (
     Entry,
     Header,
-    Resumed,
+    Resumption,
     last_whole_line,
     parse_line,
     to_line,
@@ -34,12 +33,12 @@ from penstock.runs.tick_json import tick_to_json
 VERSION = 2
 _READABLE = (1, VERSION)
 
-#: What a header says, and in which form.
+#: Types of the header's fields.
 _HEADER_FIELDS = {"policy": str, "spec": Mapping, "params": Mapping, "guards": Mapping}
 
 
 class JournalWriter:
-    """Appends ticks to a file, one line each, as they happen."""
+    """Appends ticks to a journal, one line each."""
 
     def __init__(
         self,
@@ -52,10 +51,10 @@ class JournalWriter:
         begins_s: float = 0.0,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        """Begin a journal, or go on behind so many bytes of one."""
-        #: Where the run goes on; 0 for one that begins.
+        """Begin a journal, or continue one after its first `kept` bytes."""
+        #: The time at which the run continues; 0 for a new run.
         self.start_s = start_s
-        #: Sums up the ticks that were written. Without it the journal is not cut into parts.
+        #: Returns the totals of all written ticks. Without it the journal is not split into parts.
         self.carry: Callable[[], Mapping[str, Any]] | None = None
         self._path, self._header, self._part, self._limits = path, dict(header), part, limits
         self._at, self._has_ticks = start_s, start_s > begins_s
@@ -72,9 +71,9 @@ class JournalWriter:
     def resume(
         cls, path: Path, header: Mapping[str, Any], limits: Limits = DEFAULT_LIMITS
     ) -> "JournalWriter":
-        """Go on behind the last line of a journal that is whole, and with its time.
+        """Continue a journal after its last complete line.
 
-        Damaged lines at the end are cut off. A journal without a whole header begins anew.
+        Damaged lines at the end are removed. A journal without a complete header starts again.
         """
         data = path.read_bytes() if path.is_file() else b""
         kept, last = last_whole_line(data)
@@ -105,17 +104,17 @@ class JournalWriter:
         self._at, self._has_ticks = tick.at, True
 
     def _begin_part(self, carried: Mapping[str, Any]) -> None:
-        """Put the part aside and begin the next: first a second name, then a new file at once."""
+        """Begin the next part: link the full one to its own name, then replace it atomically."""
         path = self._path
         part_path(path, self._part).hardlink_to(path)
         self._part, self._has_ticks = self._part + 1, False
         header = {"version": VERSION, "run": self._header, "part": self._part}
-        beside = path.with_name(f"{path.name}.tmp")
-        with beside.open("wb") as stream:
+        temporary = path.with_name(f"{path.name}.tmp")
+        with temporary.open("wb") as stream:
             stream.write(to_line({**header, "begins_s": self._at, "carried": carried}))
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+        temporary.replace(path)
         self._stream.close()
         self._stream = path.open("ab")
         for number in range(self._part - 1 - self._limits.older_parts, 0, -1):
@@ -141,21 +140,21 @@ class JournalWriter:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A journal that was read: what was asked, and the ticks.
+    """The content of a journal: its header and its ticks.
 
-    The first tick after each resumption has an event `resumed-run`.
+    The first tick after each resumption has a `ResumedRunEvent`.
     """
 
     run: Mapping[str, Any]
     ticks: tuple[Tick, ...]
-    #: Ticks before this time were removed to save space; 0 if all are there.
+    #: Ticks before this time were removed to save space; 0 for a complete journal.
     begins_s: float = 0.0
 
 
 def read_journal(path: Path, newest: int = 0) -> Journal:
-    """Read a journal with all parts that are there, or so many of the newest.
+    """Read all parts of a journal, or the `newest` ones.
 
-    Damaged lines at its end are left out.
+    Damaged lines at the end are left out.
     """
     entries = _read([*_parts(path)][-newest:])
     header = _header(entries, path)
@@ -163,14 +162,14 @@ def read_journal(path: Path, newest: int = 0) -> Journal:
 
 
 def read_ticks(path: Path) -> Iterator[Tick]:
-    """Read the ticks of a journal one after the other, however long it is."""
+    """Iterate over the ticks of a journal without loading all of them."""
     entries = _read([*_parts(path)])
     _header(entries, path)
     return _ticks(entries)
 
 
 def read_newest(path: Path) -> tuple[Mapping[str, Any] | None, Iterator[Tick]]:
-    """Return what the newest part carries of those before it, and its own ticks."""
+    """Return the totals that the newest part carries, and the ticks of that part."""
     entries = _read([*_parts(path)][-1:])
     carried = _header(entries, path).carried
     return carried, _ticks(entries)
@@ -208,16 +207,16 @@ def _header(entries: Iterator[Entry], path: Path) -> Header:
 def _check_header(header: Any, place: str) -> None:
     if not isinstance(header, Mapping):
         raise InputError("run", "must be an object", where=place)
-    for field, kind in _HEADER_FIELDS.items():
-        if field in header and not isinstance(header[field], kind):
+    for field, field_type in _HEADER_FIELDS.items():
+        if field in header and not isinstance(header[field], field_type):
             raise InputError(f"run.{field}", f"has a wrong form: {header[field]!r}", where=place)
 
 
 def _ticks(entries: Iterator[Entry]) -> Iterator[Tick]:
     resumed: tuple[Event, ...] = ()
     for entry in entries:
-        if isinstance(entry, Resumed):
-            resumed += (Event(at=entry.at, kind="resumed-run"),)
+        if isinstance(entry, Resumption):
+            resumed += (ResumedRunEvent(at=entry.at),)
         elif isinstance(entry, Tick):
             if resumed:
                 events = resumed + entry.status.events
@@ -227,7 +226,7 @@ def _ticks(entries: Iterator[Entry]) -> Iterator[Tick]:
 
 
 def _read(parts: list[Path]) -> Iterator[Entry]:
-    """Read lines; one that is damaged is an error only if a whole one follows."""
+    """Read lines; a damaged line is an error only if a complete one follows."""
     damage: InputError | None = None
     for part in parts:
         with part.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""Lines of a journal: what each one says, or what is wrong with it."""
+"""Lines of a journal: parses and writes headers, resumptions and ticks."""
 
 import json
 import math
@@ -22,28 +22,28 @@ class Header:
     run: Mapping[str, Any]
     version: Any
     part: int = 1
-    #: The time of the run at which the part begins, and what was summed up until then.
+    #: The time of the run at which the part begins, and the totals of all earlier parts.
     begins_s: float = 0.0
     carried: Mapping[str, Any] | None = None
 
     @property
     def at(self) -> float:
-        """The time of the run that it speaks of."""
+        """The time of the run at which the part begins."""
         return self.begins_s
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
-    """A line that says that a run goes on."""
+class Resumption:
+    """A line that marks the resumption of a run."""
 
     at: float
 
 
-Entry = Header | Resumed | Tick
+Entry = Header | Resumption | Tick
 
 
 def parse_line(line: bytes, path: Path, number: int) -> Entry:
-    """Read one line; `InputError` with its place says what is wrong with it."""
+    """Parse one line; `InputError` names its file, line and problem."""
     try:
         return _entry(line)
     except KeyError as missing:
@@ -70,12 +70,12 @@ def _entry(line: bytes) -> Entry:
         fields = {key: data[key] for key in ("part", "begins_s", "carried") if key in data}
         return Header(data["run"], data.get("version"), **fields)
     if "resumed" in data:
-        return Resumed(float(data["resumed"]["at"]))
+        return Resumption(float(data["resumed"]["at"]))
     return tick_from_json(data)
 
 
 def last_whole_line(data: bytes) -> tuple[int, Entry]:
-    """Return how many bytes there are up to the last whole line, and what it says; 0 for none."""
+    """Return the bytes up to the end of the last complete line, and its entry; 0 for none."""
     end = data.rfind(b"\n") + 1
     while end:
         begin = data.rfind(b"\n", 0, end - 1) + 1
@@ -83,7 +83,7 @@ def last_whole_line(data: bytes) -> tuple[int, Entry]:
             return end, parse_line(data[begin:end], Path(), 0)
         except InputError:
             end = begin
-    return 0, Resumed(0.0)
+    return 0, Resumption(0.0)
 
 
 def to_line(data: Mapping[str, Any]) -> bytes:
@@ -96,7 +96,7 @@ def to_line(data: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for, such as a policy's NumPy numbers, in the nearest that it has."""
+    """Convert values that JSON cannot hold, such as a policy's NumPy numbers, to plain ones."""
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

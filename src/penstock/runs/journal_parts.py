@@ -1,4 +1,4 @@
-"""How large a journal may become: the files that it is cut into, and how many of them stay."""
+"""Parts of a journal: their file names, their size, and how many are kept."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 from penstock.errors import InputError
 
 MB = 1_000_000
-#: About five hours of ticks with three operators: a start reads two parts at most.
+#: About five hours of ticks with three operators; a start reads at most two parts.
 PART_BYTES = 8 * MB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a part is full, and how many full ones are kept."""
+    """The size of a part, and how many full parts are kept."""
 
     part_bytes: int = PART_BYTES
     older_parts: int = 9
 
     @classmethod
     def of(cls, total_mb: float | None) -> "Limits":
-        """Return the limits for a journal of about so many MB.
+        """Return the limits for a journal of about `total_mb`.
 
         >>> Limits.of(100), Limits.of(1)
         (Limits(part_bytes=8000000, older_parts=11), Limits(part_bytes=500000, older_parts=1))
@@ -45,7 +45,7 @@ def part_path(path: Path, number: int) -> Path:
 
 
 def older_parts(path: Path) -> list[Path]:
-    """Return the files of older parts that are there, oldest first."""
+    """Return the files of older parts, oldest first."""
     found = path.parent.glob(f"{path.stem}.[0-9]*{path.suffix}")
     named = [part for part in found if part.name.split(".")[1].isdecimal()]
     return sorted(named, key=lambda part: int(part.name.split(".")[1]))

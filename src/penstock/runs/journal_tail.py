@@ -1,4 +1,4 @@
-"""The end of a journal, and what happened on the way there, without reading every tick."""
+"""The end of a journal: its last tick, and counts of restarts, failures and late rows."""
 
 import json
 from collections import Counter
@@ -7,76 +7,104 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from penstock.engines.event_json import event_from_json
+from penstock.engines.events import FailedEvent, LateEvent, RestartingEvent, RevivedEvent
+from penstock.engines.port import IngestStatus
 from penstock.runs.journal_parts import older_parts
 from penstock.runs.run_directory import JOURNAL
 
-#: Events that say that an operator was started again after a failure.
-RESTARTS = frozenset({"revived", "restarting"})
-#: Events that `JournalTail` needs: lines without any of these words are not parsed.
-_WORDS = tuple(f'"{word}"'.encode() for word in (*sorted(RESTARTS), "failed", "resumed", "late"))
+#: Seconds between ticks where the header of a journal has none.
+DEFAULT_INTERVAL_S = 15.0
+#: Events that `JournalTail` needs.
+_EVENTS = (RestartingEvent, RevivedEvent, FailedEvent, LateEvent)
+#: Lines without any of these words are not parsed.
+_WORDS = tuple(f'"{word}"'.encode() for word in (*(each.KIND for each in _EVENTS), "resumed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastTick:
+    """The last tick of a journal, as far as `penstock status` needs it."""
+
+    at: float
+    #: By operator: replicas that the last decision wants, the requested and the running ones.
+    wanted: Mapping[str, int]
+    requested: Mapping[str, int]
+    running: Mapping[str, int]
+    dropped_records: int
+    ingests: Mapping[str, IngestStatus]
 
 
 @dataclass(slots=True)
 class JournalTail:
-    """What the journal of a run says of now."""
+    """The present state of a run according to its journal."""
 
-    header: Mapping[str, Any] = field(default_factory=dict)
-    #: The last tick as the journal has it; empty if there is none.
-    tick: Mapping[str, Any] = field(default_factory=dict)
-    #: By operator: how often it was started again, and why the last time.
+    #: Time between two ticks.
+    interval_s: float = DEFAULT_INTERVAL_S
+    #: None before the first tick.
+    tick: LastTick | None = None
+    #: By operator: how often it was restarted, and why the last time.
     restarts: Counter[str] = field(default_factory=Counter)
     causes: dict[str, str] = field(default_factory=dict)
     #: By operator: rows that came after the watermark.
     late: Counter[str] = field(default_factory=Counter)
-    #: By operator: why it failed since the run was started last.
+    #: By operator: why it failed since the last start of the run.
     failed: dict[str, str] = field(default_factory=dict)
     #: How often the run was resumed.
     resumes: int = 0
-    #: Wall clock at which it was written last; None if there is none.
+    #: Wall clock time of the last write; None without a journal.
     written_at: float | None = None
-
-    @property
-    def interval_s(self) -> float:
-        """Time between two ticks."""
-        return float(self.header.get("interval_s") or 15.0)
-
-    @property
-    def wanted(self) -> Mapping[str, int]:
-        """By operator: replicas that the last decision wants."""
-        targets = self.tick.get("decision", {}).get("targets", {})
-        return {name: target["wanted"] for name, target in targets.items()}
 
 
 def read_tail(run: Path) -> JournalTail:
-    """Read the journal of a run; one that is not there, or is cut short, tells what it can."""
+    """Read the journal of a run, which may be missing or cut short."""
     path, tail = run / JOURNAL, JournalTail()
     last = b""
     for line in _whole_lines(path):
         if line.startswith(b'{"version"'):  # each part has a header
-            tail.header = _parse(line).get("run", {})
+            header = _parse(line).get("run", {})
+            tail.interval_s = float(header.get("interval_s") or DEFAULT_INTERVAL_S)
             continue
         last = line
         if any(word in line for word in _WORDS):
             _count(tail, _parse(line))
-    tail.tick = {key: value for key, value in _parse(last).items() if key not in ("run", "resumed")}
-    tail.tick = tail.tick if "running" in tail.tick else {}
+    tail.tick = _last_tick(_parse(last))
     tail.written_at = path.stat().st_mtime if path.is_file() else None
     return tail
+
+
+def _last_tick(data: Mapping[str, Any]) -> LastTick | None:
+    if "running" not in data:
+        return None
+    targets = data.get("decision", {}).get("targets", {})
+    ingests = data.get("ingests", {})
+    return LastTick(
+        at=data["at"],
+        wanted={name: target["wanted"] for name, target in targets.items()},
+        requested=data.get("requested", {}),
+        running=data["running"],
+        dropped_records=data.get("records", {}).get("dropped", 0),
+        ingests={name: _ingest(status) for name, status in ingests.items()},
+    )
+
+
+def _ingest(data: Mapping[str, Any]) -> IngestStatus:
+    """Read a status; fields of a newer version are left out."""
+    return IngestStatus(**{key: data[key] for key in IngestStatus._fields if key in data})
 
 
 def _count(tail: JournalTail, data: Mapping[str, Any]) -> None:
     if "resumed" in data:
         tail.resumes += 1
         tail.failed.clear()
-    for event in data.get("events", ()):
-        operator, error = event.get("operator", ""), str(event.get("error", ""))
-        if event["kind"] in RESTARTS:
-            tail.restarts[operator] += 1
-            tail.causes[operator] = error
-        elif event["kind"] == "late":
-            tail.late[operator] += event["records"]
-        elif event["kind"] == "failed" and operator:
-            tail.failed[operator] = error
+    for event in map(event_from_json, data.get("events", ())):
+        match event:
+            case RestartingEvent() | RevivedEvent():
+                tail.restarts[event.operator] += 1
+                tail.causes[event.operator] = event.error
+            case LateEvent():
+                tail.late[event.operator] += event.records
+            case FailedEvent() if event.operator:
+                tail.failed[event.operator] = event.error
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

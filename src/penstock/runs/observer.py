@@ -8,7 +8,8 @@ from typing import Protocol
 from penstock.control.loop import Tick
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Capabilities, Engine, Event, Plan, Status
+from penstock.engines.events import Event
+from penstock.engines.port import Capabilities, Engine, Plan, Status
 from penstock.errors import NotReadyError
 
 #: Seconds between two looks.

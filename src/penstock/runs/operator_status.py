@@ -1,4 +1,4 @@
-"""How one operator of a run is, from the files in the run directory alone."""
+"""Status of one operator of a run, read from the run directory alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from penstock.topics.embedded.topic import Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorStatus:
-    """One operator at one moment. What is not known, or does not apply, is None."""
+    """One operator at one moment. A value that is unknown or does not apply is None."""
 
     name: str
     kind: str
-    #: Replicas: what the last decision wants, what was asked for, what runs.
+    #: Replicas: wanted by the last decision, requested, running.
     wanted: int | None = None
     requested: int | None = None
     running: int | None = None
-    #: Rows that wait for it, and for how long the oldest of them has.
+    #: Rows that wait for it, and how long the oldest row has waited.
     queue: int | None = None
     oldest_waiting_s: float | None = None
-    #: Event time in seconds since 1970 up to which it has seen everything.
+    #: Event time in seconds since 1970 up to which its input is complete.
     watermark: float | None = None
     last_commit_at: float | None = None
     restarts: int = 0
-    #: Why it was started again the last time.
+    #: Why it was restarted the last time.
     last_restart: str = ""
     late_rows: int | None = None
     dead_letter_rows: int | None = None
@@ -43,16 +43,17 @@ class OperatorStatus:
 def read_operator(
     layout: RunLayout, name: str, declared: Mapping[str, Any], tail: JournalTail, now: float
 ) -> OperatorStatus:
-    """Read how an operator is; `declared` is its part of the run's pipeline.json."""
+    """Read the status of an operator; `declared` is its part of the run's pipeline.json."""
     kind, record = declared["kind"], _last_record(layout, name)
     scales = kind not in ("ingest", "egress")
     queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
+    tick = tail.tick
     return OperatorStatus(
         name=name,
         kind=kind,
-        wanted=tail.wanted.get(name) if scales else None,
+        wanted=tick.wanted.get(name) if scales and tick else None,
         requested=_requested(layout, name, tail) if scales else None,
-        running=tail.tick.get("running", {}).get(name) if scales else None,
+        running=tick.running.get(name) if scales and tick else None,
         queue=queue,
         oldest_waiting_s=oldest_s,
         watermark=_watermark(layout, name, kind, record),
@@ -72,14 +73,15 @@ def _last_record(layout: RunLayout, name: str) -> BatchRecord | None:
 
 def _requested(layout: RunLayout, name: str, tail: JournalTail) -> int | None:
     order = read_json(layout.order(name))
-    replicas = order.get("replicas") if order else tail.tick.get("requested", {}).get(name)
+    requested = tail.tick.requested if tail.tick else {}
+    replicas = order.get("replicas") if order else requested.get(name)
     return None if replicas is None else int(replicas)
 
 
 def _waiting(
     layout: RunLayout, name: str, reads: list[str], record: BatchRecord | None, now: float
 ) -> tuple[int | None, float | None]:
-    """Rows that wait in front of an operator, and for how many seconds the oldest of them has."""
+    """Return the rows that wait for an operator, and how many seconds the oldest has waited."""
     topics = [path for path in map(layout.topic, reads) if path.is_dir()]
     if not topics:
         return None, None
@@ -95,7 +97,7 @@ def _waiting(
 
 
 def _committed_ends(checkpoint: Path) -> Mapping[str, int]:
-    """How far Spark has come with a query that leaves no records of ours: an egress."""
+    """Return the offsets that Spark has committed for an egress, which has no batch records."""
     numbers = [int(path.name) for path in checkpoint.glob("commits/*") if path.name.isdigit()]
     batch = planned_batch(checkpoint, max(numbers)) if numbers else None
     return batch.ends if batch else {}
@@ -104,12 +106,12 @@ def _committed_ends(checkpoint: Path) -> Mapping[str, int]:
 def _committed_at(topic: Topic, offset: int, now: float) -> float:
     try:
         return topic.commits(offset, offset + 1)[0].at
-    except TruncatedError:  # it was read and removed meanwhile
+    except TruncatedError:  # it has been read and removed since
         return now
 
 
 def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | None) -> float | None:
-    """The watermark that the last batch began with, in seconds; None if there is none."""
+    """Return the watermark of the last batch in seconds; None if there is none."""
     micros = None
     if kind == "native":
         planned = last_batch(layout.checkpoint(name))
@@ -120,7 +122,7 @@ def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | No
 
 
 def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) -> float | None:
-    """When rows of it were committed last: by its record, or by Spark's log for an egress."""
+    """Return the time of the last commit: from its record, or from Spark's log for an egress."""
     if record is not None:
         return record.committed_at
     commits = layout.checkpoint(name) / "commits"
@@ -129,7 +131,7 @@ def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) ->
 
 
 def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> int | None:
-    """Rows that came after the watermark: by the journal, or by records that are newer."""
+    """Count rows that arrived after the watermark, in the journal or in newer batch records."""
     directory = layout.batches(name)
     if kind not in ("sliced", "native") or not directory.is_dir():
         return None
@@ -145,7 +147,7 @@ def _dead_letters(layout: RunLayout, name: str, declared: Mapping[str, Any]) -> 
 
 
 def read_declared(run: Path) -> Mapping[str, Any]:
-    """Return the pipeline as the run keeps it."""
+    """Return the pipeline as described in the run directory."""
     path = run / "pipeline.json"
     declared: Mapping[str, Any] | None = read_json(path)
     if declared is None:

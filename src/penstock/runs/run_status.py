@@ -1,12 +1,12 @@
-"""How a run is, live or dead: from its directory alone, so that anybody may ask at any time."""
+"""Status of a run, live or ended, read from its directory alone."""
 
 import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from penstock.engines.port import IngestStatus
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.files.lock import Holder, find_holder
@@ -14,9 +14,9 @@ from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
 from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE
 
-#: A loop that has written nothing for so many intervals, and seconds at least, is stuck.
+#: A loop that writes nothing for this many intervals, and at least this many seconds, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
-#: An operator that leaves rows waiting for so long without a commit is stuck.
+#: An operator without a commit for this long while rows wait is stuck.
 MAX_STALL_S = 120.0
 #: Exit codes of `penstock status`.
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
@@ -31,23 +31,23 @@ class RunStatus:
     #: starting, running, ending (its driver is gone), finished, stopped, cut, failed or killed.
     state: str
     pid: int | None
-    #: What makes it unhealthy, and what else a person should know.
+    #: Reasons why it is unhealthy, and other warnings.
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
-    #: Seconds that it has run so far, and since its journal was written.
+    #: Seconds that it has run, and seconds since the last tick.
     seconds: float | None
     tick_age_s: float | None
     resumes: int
     dropped_rows: int
     operators: tuple[OperatorStatus, ...]
-    #: As the last tick has them.
-    ingests: Mapping[str, Mapping[str, Any]]
+    #: As of the last tick.
+    ingests: Mapping[str, IngestStatus]
     #: Bytes on disk by folder of the run directory; files beside them are "other".
     disk_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_live(self) -> bool:
-        """Whether a process runs it."""
+        """Whether its process is alive."""
         return self.state in ("starting", "running", "ending")
 
     @property
@@ -59,7 +59,7 @@ class RunStatus:
 
 
 def check_run_directory(run: Path) -> None:
-    """`InputError` if a directory holds no run, or none that may be read."""
+    """Raise `InputError` if a directory holds no readable run."""
     try:
         if (run / SPEC_FILE).is_file() and os.access(run / SPEC_FILE, os.R_OK):
             return
@@ -70,17 +70,18 @@ def check_run_directory(run: Path) -> None:
 
 
 def read_status(run: Path, now: float | None = None) -> RunStatus:
-    """Read how a run is; `InputError` if the directory holds none."""
+    """Read the status of a run; `InputError` if the directory holds none."""
     check_run_directory(run)
     now = time.time() if now is None else now
     tail, holder, layout = read_tail(run), find_holder(run / LOCK), RunLayout(run)
-    declared, result = read_declared(run), _read_result(run)
+    declared, ended = read_declared(run), _read_ended(run)
     operators = tuple(
         read_operator(layout, name, operator, tail, now)
         for name, operator in declared["operators"].items()
     )
-    state = _state(holder, tail, result)
-    ingests = tail.tick.get("ingests", {})
+    state = _state(holder, tail, ended)
+    tick = tail.tick
+    ingests = tick.ingests if tick else {}
     age_s = None if tail.written_at is None else now - tail.written_at
     return RunStatus(
         directory=run,
@@ -89,22 +90,22 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         pid=holder.pid if holder else None,
         problems=tuple(_problems(state, operators, tail, age_s, now)),
         warnings=tuple(_warnings(operators, ingests)),
-        seconds=tail.tick.get("at"),
-        tick_age_s=age_s if tail.tick else None,
+        seconds=tick.at if tick else None,
+        tick_age_s=age_s if tick else None,
         resumes=tail.resumes,
-        dropped_rows=tail.tick.get("records", {}).get("dropped", 0),
+        dropped_rows=tick.dropped_records if tick else 0,
         operators=operators,
         ingests=ingests,
         disk_bytes=disk_use(run),
     )
 
 
-def _state(holder: Holder | None, tail: JournalTail, result: Mapping[str, Any] | None) -> str:
+def _state(holder: Holder | None, tail: JournalTail, ended: str | None) -> str:
     if holder is not None:
         if not holder.is_alive:
             return "ending"
         return "running" if tail.tick else "starting"
-    return str(result.get("ended", "finished")) if result is not None else "killed"
+    return "killed" if ended is None else ended
 
 
 def _problems(
@@ -133,11 +134,11 @@ def _is_stuck(operator: OperatorStatus, now: float) -> bool:
 
 
 def _warnings(
-    operators: tuple[OperatorStatus, ...], ingests: Mapping[str, Mapping[str, Any]]
+    operators: tuple[OperatorStatus, ...], ingests: Mapping[str, IngestStatus]
 ) -> Iterator[str]:
     for name, ingest in ingests.items():
-        if ingest.get("is_behind"):
-            yield f"{name} falls behind: {ingest['backlog']:g} {ingest['unit']} wait"
+        if ingest.is_behind:
+            yield f"{name} falls behind: {ingest.backlog or 0:g} {ingest.unit} wait"
     for operator in operators:
         if operator.restarts:
             times = "once" if operator.restarts == 1 else f"{operator.restarts} times"
@@ -162,10 +163,10 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def _read_result(run: Path) -> Mapping[str, Any] | None:
-    """Return the figures; a run whose result is damaged did not finish, as far as is known."""
+def _read_ended(run: Path) -> str | None:
+    """Return how a run ended; None without a result, or if it is damaged."""
     try:
-        result: Mapping[str, Any] | None = read_json(run / RESULT)
+        result = read_json(run / RESULT)
     except InputError:
         return None
-    return result
+    return None if result is None else str(result.get("ended", "finished"))

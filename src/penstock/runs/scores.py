@@ -191,7 +191,9 @@ def _latency(histogram: Histogram) -> LatencyStatistics:
 
 def _bare(tick: Tick) -> Tick:
     """What the next tick is compared with."""
-    status = replace(tick.status, latency=FrozenDict(), events=(), batches=FrozenDict(), over=False)
+    status = replace(
+        tick.status, latency=FrozenDict(), events=(), batches=FrozenDict(), is_over=False
+    )
     return Tick(at=tick.at, status=status)
 
 

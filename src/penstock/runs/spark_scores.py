@@ -13,7 +13,12 @@ from penstock.control.loop import Tick
 from penstock.core.numbers import ceil
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
-from penstock.engines.port import Event
+from penstock.engines.events import (
+    Event,
+    ExecutorsReadyEvent,
+    ExecutorsRequestedEvent,
+    RunningEvent,
+)
 from penstock.runs.record_counts import RecordCounts
 from penstock.runs.result_parts import RunScores
 from penstock.runs.sample import Sample
@@ -55,11 +60,11 @@ class SparkScores:
         self._scores.add(tick)
         self._at = tick.at
         for event in tick.status.events:
-            if event.kind == "running" and "after_s" in event.numbers:
-                self._change_s.add(event.numbers["after_s"])
-                self._change_batches.add(event.numbers["batches"])
-            elif event.kind == "executors":
-                self._executors.add(event)
+            self._executors.add(event)
+            match event:
+                case RunningEvent(after_s=float() | int() as after_s, batches=int() as batches):
+                    self._change_s.add(after_s)
+                    self._change_batches.add(batches)
         if tick.snapshot is not None:
             self._measure(tick.snapshot)
 
@@ -155,14 +160,15 @@ class _Executors:
         self._bought_s, self._returned_s = Sample(), Sample()
 
     def add(self, event: Event) -> None:
-        """Count what was asked for, and what is there."""
-        if "before" in event.numbers:
-            self._step = event.numbers["asked"] - event.numbers["before"]
-            self._bought += max(0, self._step)
-            self._returned += max(0, -self._step)
-        elif "after_s" in event.numbers and self._step:
-            times = self._bought_s if self._step > 0 else self._returned_s
-            times.add(event.numbers["after_s"])
+        """Count executors that were requested, and how long they took."""
+        match event:
+            case ExecutorsRequestedEvent():
+                self._step = event.requested - event.before
+                self._bought += max(0, self._step)
+                self._returned += max(0, -self._step)
+            case ExecutorsReadyEvent() if self._step:
+                times = self._bought_s if self._step > 0 else self._returned_s
+                times.add(event.after_s)
 
     def result(self) -> ExecutorChanges:
         """Return the figures."""

@@ -1,4 +1,4 @@
-"""A tick as one JSON object, and back. What is empty is left out."""
+"""Ticks as JSON objects of the journal, and back. Empty values are left out."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +9,8 @@ from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.histogram import Histogram
 from penstock.core.snapshot_json import parse_snapshot, snapshot_to_json
-from penstock.engines.port import Batch, Event, IngestStatus, Status
+from penstock.engines.event_json import event_from_json, event_to_json
+from penstock.engines.port import Batch, IngestStatus, Status
 from penstock.errors import InputError
 
 _Value = TypeVar("_Value")
@@ -38,20 +39,22 @@ def tick_to_json(tick: Tick) -> dict[str, Any]:
         data["age_s"] = round(status.age_s, 6)
     if status.pause_s:
         data["pause_s"] = status.pause_s
-    if status.over:
+    if status.is_over:
         data["over"] = True
     if status.latency:
         data["latency"] = {path: h.to_json() for path, h in status.latency.items()}
     if status.events:
-        data["events"] = [_event_to_json(event) for event in status.events]
+        data["events"] = [event_to_json(event) for event in status.events]
     if status.queues:
         data["queues"] = dict(status.queues)
     if status.ingests:
-        data["ingests"] = {name: one._asdict() for name, one in status.ingests.items()}
+        data["ingests"] = {name: ingest._asdict() for name, ingest in status.ingests.items()}
     if status.late:
         data["late"] = dict(status.late)
     if status.batches:
-        data["batches"] = {name: list(map(list, some)) for name, some in status.batches.items()}
+        data["batches"] = {
+            name: list(map(list, batches)) for name, batches in status.batches.items()
+        }
     if tick.snapshot is not None:
         data["snapshot"] = snapshot_to_json(tick.snapshot)
     if tick.decision is not None:
@@ -82,15 +85,15 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         age_s=data.get("age_s"),
         pause_s=data.get("pause_s", 0.0),
         replica_s=FrozenDict(data["replica_s"]),
-        events=tuple(_event_from_json(event) for event in data.get("events", ())),
+        events=tuple(event_from_json(event) for event in data.get("events", ())),
         batches=FrozenDict(
             {
-                name: tuple(Batch(*numbers) for numbers in some)
-                for name, some in data.get("batches", {}).items()
+                name: tuple(Batch(*values) for values in batches)
+                for name, batches in data.get("batches", {}).items()
             }
         ),
         ingests=FrozenDict(
-            {name: IngestStatus(**one) for name, one in data.get("ingests", {}).items()}
+            {name: IngestStatus(**ingest) for name, ingest in data.get("ingests", {}).items()}
         ),
         late=FrozenDict(data.get("late", {})),
         offered_records=records["offered"],
@@ -98,7 +101,7 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
         dropped_records=records["dropped"],
         backlog_records=records["backlog"],
         queues=FrozenDict(data.get("queues", {})),
-        over=data.get("over", False),
+        is_over=data.get("over", False),
     )
     decision = Decision.from_json(data["decision"]) if "decision" in data else None
     applied = data.get("applied", False)
@@ -116,12 +119,12 @@ def tick_from_json(data: Mapping[str, Any]) -> Tick:
 
 
 def operators_of(ticks: Iterable[Tick]) -> list[str]:
-    """Name every operator that a run ever had; a resumed run may have others than before."""
+    """List every operator of all ticks; a resumed run may have others than before."""
     return list(dict.fromkeys(name for tick in ticks for name in tick.status.running))
 
 
 def rename_operators(tick: Tick, names: Mapping[str, str]) -> Tick:
-    """Return what a tick says about replicas under the present names of its operators."""
+    """Return a tick whose replica counts are under the present names of operators."""
     status = tick.status
     renamed = replace(
         status,
@@ -139,12 +142,12 @@ def _renamed(
 
 
 def _whole_plan(decision: Decision | None, applied: bool) -> Mapping[str, int]:
-    """What the engine was asked for if the decision was carried out as it stands, and no more."""
+    """Return the plan of a decision that was applied unchanged."""
     return decision.changes if decision is not None and applied else FrozenDict()
 
 
 def _expected(tick: Tick) -> dict[str, float]:
-    """Records/s that each changed operator should carry afterwards, where that is known."""
+    """Return the expected capacity of each changed operator in records/s, where it is known."""
     expected = {}
     if tick.decision is not None and tick.snapshot is not None:
         for name, wanted in tick.decision.changes.items():
@@ -154,26 +157,11 @@ def _expected(tick: Tick) -> dict[str, float]:
     return expected
 
 
-def _event_to_json(event: Event) -> dict[str, Any]:
-    data: dict[str, Any] = {"at": event.at, "kind": event.kind}
-    if event.operator:
-        data["operator"] = event.operator
-    return data | dict(event.numbers)
-
-
-def _event_from_json(data: Mapping[str, Any]) -> Event:
-    known = ("at", "kind", "operator")
-    numbers = FrozenDict({key: value for key, value in data.items() if key not in known})
-    return Event(
-        at=data["at"], kind=data["kind"], operator=data.get("operator", ""), numbers=numbers
-    )
-
-
 def add_spent(tick: Tick, before: Tick | None) -> Tick:
-    """Add what the run had spent before it was resumed, which the new engine cannot know."""
+    """Add the replica- and executor-seconds from before the run was resumed."""
     if before is None:
         return tick
-    replica_s = dict(before.status.replica_s)  # of operators that are gone, too
+    replica_s = dict(before.status.replica_s)  # includes operators that were removed
     for name, spent_s in tick.status.replica_s.items():
         replica_s[name] = spent_s + replica_s.get(name, 0.0)
     executor_s = tick.status.executor_s

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.simulator.batches.model import Batches, Costs
 from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
@@ -131,10 +132,10 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
 def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     pauses, changes = [], []
     for event in (event for run in runs for tick in run.ticks for event in tick.status.events):
-        if event.kind == "rescaled" and "pause_s" in event.numbers:
-            pauses.append(float(event.numbers["pause_s"]))
-        elif event.kind == "running" and "after_s" in event.numbers:
-            changes.append(float(event.numbers["after_s"]))
+        if isinstance(event, RescaledEvent):
+            pauses.append(float(event.pause_s))
+        elif isinstance(event, RunningEvent) and event.after_s is not None:
+            changes.append(float(event.after_s))
     yield _given("rescaling", "scope", "who pauses", "native", "as the runtime has it")
     fit = fit_mean(np.array(pauses))
     usual = float(np.mean(pauses)) if pauses else 0.0

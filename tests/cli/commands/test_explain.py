@@ -14,7 +14,7 @@ from penstock.control.decider import Decider
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, run_loop
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Event
+from penstock.engines.events import FailedEvent, HeldEvent, RescaledEvent, StepEvent
 from penstock.errors import RescaleError
 from penstock.runs.run_directory import begin_run
 
@@ -51,7 +51,7 @@ def test_all_changes_are_told_with_reason_and_what_followed(run: str, capsys: Ca
         "  source  8 -> 23  80 by bottleneck, 23 by max_increase\n"
         "  0:06:15  now running: source 23\n"
         "  0:06:35  source loses 27,904,603 records (retention)\n"
-        "  0:06:43  the pipeline goes on, 28 s after the decision\n"
+        "  0:06:43  the pipeline works again, 28 s after the decision\n"
     ) in text
 
 
@@ -59,7 +59,7 @@ def test_it_is_told_why_nothing_changed_at_the_other_ticks(run: str, capsys: Cap
     assert (
         "why not at the other ticks:\n"
         "  source  mapper  sink\n"
-        "      40      40    40  a cool-down, or the end: the policy was not asked\n"
+        "      40      40    40  cool-down or end of the run: the policy was not called\n"
         "       2       2     4  bottleneck-elsewhere: another operator is the bottleneck\n"
     ) in tell(capsys, run)
 
@@ -84,7 +84,7 @@ def test_a_tick_is_found_by_the_nearest_time(run: str, at: str, capsys: Capture)
     text = tell(capsys, run, "--at", at, "--operator", "source")
     assert text.startswith("at 375 s, dhalion\n  source: 8 -> 23 replicas (step-limited)\n")
     assert "guard     max_increase: 80 -> 23" in text
-    assert text.endswith("  0:06:43  the pipeline goes on, 28 s after the decision\n")
+    assert text.endswith("  0:06:43  the pipeline works again, 28 s after the decision\n")
 
 
 def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
@@ -92,7 +92,7 @@ def test_a_tick_without_a_decision_says_why_and_shows_the_one_before(
 ) -> None:
     text = tell(capsys, run, "--at", "90")
     assert text.startswith(
-        "at 90 s nothing was decided: a cool-down, or the end: the policy was not asked\n\n"
+        "at 90 s nothing was decided: cool-down or end of the run: the policy was not called\n\n"
         "the last decision before that, at 15 s, dhalion\n"
     )
 
@@ -138,10 +138,10 @@ def test_a_run_that_was_not_simulated_is_told(real_run: str, capsys: Capture) ->
     )
 
 
-DEALT = {
-    **{"replicas": 3, "before": 2, "state_rows": 100_000, "pause_s": 2.5},
-    **{"hold_s": 0.1, "wait_s": 0.1, "stop_s": 0.1, "repartition_s": 1.2, "restart_s": 1.0},
-}
+RESCALED = RescaledEvent(
+    at=12.0, operator="sum", replicas=3, before=2, state_rows=100_000, pause_s=2.5,
+    hold_s=0.1, wait_s=0.1, stop_s=0.1, repartition_s=1.2, restart_s=1.0,
+)  # fmt: skip
 
 
 def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
@@ -156,10 +156,10 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         oversleeps={120.0: 20.0},
     )
     engine.events = [
-        Event(at=7.25, kind="failed", operator="read", numbers={"error": "ValueError: no number"}),
-        Event(at=9.0, kind="step", operator="sum", numbers={"step": "hold", "seconds": 0.1}),
-        Event(at=12.0, kind="rescaled", operator="sum", numbers=DEALT),
-        Event(at=15.5, kind="held", operator="read"),
+        FailedEvent(at=7.25, operator="read", error="ValueError: no number"),
+        StepEvent(at=9.0, operator="sum", step="hold", duration_s=0.1),
+        RESCALED,
+        HeldEvent(at=15.5, operator="read"),
     ]
     schedule, decider = LoopSchedule(duration_s=150.0, interval_s=15.0), Decider(policy_of(answer))
     patience = Patience(deadline_s=30.0)
@@ -174,15 +174,15 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         "  0:00:07.25  read failed: ValueError: no number\n"
         "  0:00:12  sum: 100,000 rows of state went to 3 replicas, stopped for 2.5 s"
         " (wait 0.1, repartition 1.2, restart 1)\n"
-        "  0:00:15.5  read is held: what comes after it has too much to do\n\n"
+        "  0:00:15.5  read waits: the operators behind it are too slow (back-pressure)\n\n"
         "at 15 s (0:00:15)\n"
         "  work  1 -> 4  bottleneck: this operator holds the others back\n"
         "  0:00:45  work failed: requested 4 replicas, 1 running\n"
-        "  0:01:00  work: 4 replicas are asked for again, try 2\n"
+        "  0:01:00  work: 4 replicas are requested again, try 2\n"
     )
     assert text.count("  not carried out: work 4 is in progress\n") == 2
     assert text.count("  not carried out: no worker is free\n") == 1
-    assert "  0:02:20  the loop is late; ticks left out: 1\n" in text
+    assert "  0:02:20  the loop is late; skipped ticks: 1\n" in text
     assert "  1     1  made failed: TimeoutError: no answer within 5 s" in text
     assert "read failed" not in tell(capsys, str(tmp_path), "--operator", "work")
 
@@ -200,8 +200,8 @@ def test_what_was_given_up_is_told(tmp_path: Path, capsys: Capture) -> None:
     text = tell(capsys, str(tmp_path))
     assert (
         "before the first change\n"
-        "  0:00:30  work: 3 replicas are asked for again, try 2\n"
-        "  0:00:45  work: 3 replicas are given up, now 5 are wanted\n"
+        "  0:00:30  work: 3 replicas are requested again, try 2\n"
+        "  0:00:45  work: 3 replicas are no longer requested, 5 are wanted\n"
     ) in text
     assert text.count("not carried out: no\n") == 2
 

@@ -16,6 +16,7 @@ import pytest
 from penstock.cli.commands.run import EXAMPLES
 from penstock.cli.main import build_parser, main
 from penstock.cli.run_options import read_run_spec
+from penstock.engines.events import ResumedRunEvent
 from penstock.reports.spark_result_text import comparison, report
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run, read_run
@@ -432,7 +433,7 @@ def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(
     ticks = recorded.journal.ticks
     assert [tick.at for tick in ticks] == sorted({tick.at for tick in ticks})
     resumed = [event for tick in ticks for event in tick.status.events]
-    assert sum(event.kind == "resumed-run" for event in resumed) == 2
+    assert sum(isinstance(event, ResumedRunEvent) for event in resumed) == 2
     assert result["seconds"] >= 12  # the whole workload, in three parts
     assert nothing_left_of(directory)
 

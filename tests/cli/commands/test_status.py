@@ -173,6 +173,7 @@ def test_a_live_run_is_healthy_and_shows_everything(run: Path, capsys: Capture) 
         size for name, size in found["disk_bytes"].items() if name != "total"
     )
     assert found["warnings"] == ["files falls behind: 7 files wait"]
+    assert found["ingests"] == {"files": {**ingest, "backlog_rows": None}}
     assert main(["status", str(run)]) == 0
     text = capsys.readouterr().out
     assert "shop: running, healthy, process " in text

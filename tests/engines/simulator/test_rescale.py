@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.engines.simulator.factories import SECOND, one, poisson, simulator
 
+from penstock.engines.events import RestartEvent, RunningEvent
 from penstock.engines.simulator.records.model import (
     QUEUES,
 )
@@ -118,9 +119,7 @@ def test_a_new_replica_comes_after_its_start_up() -> None:
     assert run.totals()["map"].running == 3
     run.advance(100)
     assert min(r.started_s for r in trace if r.replica > 0) == 3.0
-    assert [(c.at_s, c.kind, c.numbers["replicas"]) for c in run.take_changes()] == [
-        (3.0, "running", 3)
-    ]
+    assert run.take_changes() == [RunningEvent(at=3.0, operator="map", replicas=3)]
 
 
 def test_replicas_that_are_no_longer_wanted_do_not_come() -> None:
@@ -169,8 +168,8 @@ def test_a_restart_drops_what_waits_and_stops_everything_for_a_while() -> None:
     run.advance(10)
     assert [(r.arrived_s, r.started_s) for r in trace] == [(3.0, 5.5)]
     assert run.totals()["map"].replica_s == 0.5 + 2 * 4.5
-    kinds = [(change.at_s, change.kind) for change in run.take_changes()]
-    assert kinds == [(0.5, "restart"), (5.5, "running")]
+    changes = [(change.at, type(change)) for change in run.take_changes()]
+    assert changes == [(0.5, RestartEvent), (5.5, RunningEvent)]
 
 
 def test_asking_for_what_already_runs_changes_nothing() -> None:

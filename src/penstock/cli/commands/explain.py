@@ -12,7 +12,12 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import pretty
 from penstock.errors import InputError, nearest
 from penstock.reports.decision_text import explain
-from penstock.reports.event_text import because, silence, what_followed, why_not
+from penstock.reports.event_text import (
+    explain_change,
+    explain_no_decision,
+    explain_unchanged,
+    list_effects,
+)
 from penstock.reports.text_charts import clock, minutes, table
 from penstock.runs.journal_header import policy_asked
 from penstock.runs.run_directory import RunDirectory, read_run
@@ -91,16 +96,16 @@ def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     if run.journal.begins_s:
         since = minutes(run.journal.begins_s)
         yield f"the journal of the first {since} was removed; result.json counts all of it"
-    if before := list(what_followed(ticks, -1, operator)):
+    if before := list(list_effects(ticks, -1, operator)):
         yield from ("", "before the first change", *before)
     for i in changes:
         yield ""
         yield f"at {pretty(ticks[i].at)} s ({clock(ticks[i].at)})"
         yield from _change(ticks[i], operator)
         if ticks[i].applied:
-            yield from what_followed(ticks, i, operator)
+            yield from list_effects(ticks, i, operator)
     yield ""
-    yield from why_not(ticks, [operator] if operator else operators_of(ticks))
+    yield from explain_unchanged(ticks, [operator] if operator else operators_of(ticks))
     last = _last_decision(ticks, operator)
     if last is not None:
         yield ""
@@ -115,9 +120,9 @@ def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[s
         if tick.error:
             yield f"  not carried out: {tick.error}"
         if tick.applied:
-            yield from what_followed(ticks, place, operator)
+            yield from list_effects(ticks, place, operator)
         return
-    why = f"{operator} was not there" if tick.decision is not None else silence(tick)
+    why = f"{operator} was not there" if tick.decision is not None else explain_no_decision(tick)
     yield f"at {pretty(tick.at)} s nothing was decided: {why}"
     before = _last_decision(ticks[:place], operator)
     if before is not None:
@@ -142,7 +147,7 @@ def _last_decision(ticks: Sequence[Tick], operator: str | None) -> Tick | None:
 def _change(tick: Tick, operator: str | None) -> Iterator[str]:
     targets = tick.decision.targets if tick.decision is not None else {}
     rows = [
-        [name, f"{target.current} -> {target.wanted}", because(target)]
+        [name, f"{target.current} -> {target.wanted}", explain_change(target)]
         for name, target in targets.items()
         if target.wanted != target.current and operator in (None, name)
     ]

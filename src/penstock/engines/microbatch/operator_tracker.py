@@ -4,10 +4,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.events import DroppedEvent, Event, LateEvent, RunningEvent
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_snapshot import OperatorWindow
-from penstock.engines.port import Event
 
 
 class BatchSource(Protocol):
@@ -116,7 +117,7 @@ class OperatorTracker:
 
         `held_s` are the seconds during which back-pressure kept it from reading so far.
         """
-        events = []
+        events: list[Event] = []
         for record in self.log.news():
             events += self._count(record)
         for topic in self.topics.values():
@@ -141,14 +142,12 @@ class OperatorTracker:
         self.records.append(record)
         self.fresh.append(record)
         self.rows_in += record.rows_in
-        events = []
+        events: list[Event] = []
         if record.dropped:
             lost = sum(record.dropped.values())
             self.rows_dropped += lost
-            numbers = {"records": lost, **record.dropped}
-            events.append(
-                Event(at=record.committed_at, kind="dropped", operator=self.name, numbers=numbers)
-            )
+            at, causes = record.committed_at, FrozenDict(record.dropped)
+            events.append(DroppedEvent(at=at, operator=self.name, causes=causes, records=lost))
         if late := sum(task.late for task in record.tasks):
             events.append(self.count_late(late, record.committed_at))
         self.batches_since += 1
@@ -157,21 +156,25 @@ class OperatorTracker:
         self.running = record.replicas
         return events
 
-    def count_late(self, rows: int, at: float) -> Event:
+    def count_late(self, rows: int, at: float) -> LateEvent:
         """Count rows that came after the watermark."""
         self.rows_late += rows
-        numbers = {"records": rows, "total": self.rows_late, "kept_in": self.late_to or ""}
-        return Event(at=at, kind="late", operator=self.name, numbers=numbers)
+        total, late_topic = self.rows_late, self.late_to or ""
+        return LateEvent(
+            at=at, operator=self.name, records=rows, total=total, late_topic=late_topic
+        )
 
-    def _runs(self, at: float) -> Event:
+    def _runs(self, at: float) -> RunningEvent:
         assert self.asked_at is not None
-        numbers = {
-            "replicas": self.requested,
-            "after_s": round(max(0.0, at - self.asked_at), 3),
-            "batches": self.batches_since,
-        }
+        event = RunningEvent(
+            at=at,
+            operator=self.name,
+            replicas=self.requested,
+            after_s=round(max(0.0, at - self.asked_at), 3),
+            batches=self.batches_since,
+        )
         self.running, self.asked_at = self.requested, None
-        return Event(at=at, kind="running", operator=self.name, numbers=numbers)
+        return event
 
     def _forget(self, before: float) -> None:
         while len(self.records) > 1 and self.records[1].committed_at <= before:

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
+from penstock.engines.events import Event
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.slice_moves import read_moves
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.ingest.ingests import Ingests
 from penstock.engines.spark.io.batch_log import BatchLog
@@ -262,7 +263,7 @@ class SparkEngine:
             events=events,
             ingests=self._ingests.status(),
             queues=FrozenDict(self.queues),
-            over=self._starter.is_over,
+            is_over=self._starter.is_over,
         )
 
     # --- for people
@@ -362,8 +363,7 @@ class SparkEngine:
         return round(max(0.0, self._before_s + at - self._began), 3)
 
     def _in_run_time(self, event: Event) -> Event:
-        at = self._second(event.at)
-        return Event(at=at, kind=event.kind, operator=event.operator, numbers=event.numbers)
+        return replace(event, at=self._second(event.at))
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
+from penstock.engines.events import RestartEvent
 from penstock.runs.scores import percentile
 
 #: Intervals with fewer records than this say nothing about a ratio.
@@ -44,9 +45,9 @@ class RunTimeline:
         for path, histogram in status.latency.items():
             self._add_latency(path.rpartition(" > ")[2], histogram)
         for event in status.events:
-            if event.kind == "restart":
+            if isinstance(event, RestartEvent):
                 self._restarts += 1
-                self._pause_s += event.numbers["pause_s"]
+                self._pause_s += event.pause_s
 
     def _add_latency(self, sink: str, histogram: Histogram) -> None:
         self._latency.setdefault(sink, Histogram()).merge(histogram)

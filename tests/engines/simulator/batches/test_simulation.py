@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.port import Batch, Plan
 from penstock.engines.simulator.batches.engine import BatchEngine
 from penstock.engines.simulator.batches.model import Batches, Costs, costs_for
@@ -191,8 +192,8 @@ def test_a_change_runs_from_the_next_plan_on() -> None:
     assert replicas[-1] == 4
     assert replicas.count(1) <= 1
     (event,) = status.events
-    assert event.kind == "running"
-    assert 0 <= event.numbers["after_s"] < 1.2
+    assert isinstance(event, RunningEvent)
+    assert event.after_s is not None and 0 <= event.after_s < 1.2
 
 
 def test_a_full_queue_holds_the_operator_in_front() -> None:
@@ -231,8 +232,8 @@ def test_a_native_operator_stands_still_for_its_change() -> None:
     planned = [batch.planned_s for batch in status.batches["second"]]
     assert max(np.diff(planned)) == pytest.approx(4.0, abs=0.8)
     assert max(np.diff([b.planned_s for b in status.batches["first"]])) < 0.7
-    (rescaled,) = [event for event in status.events if event.kind == "rescaled"]
-    assert rescaled.numbers["replicas"] == 3
+    (rescaled,) = [event for event in status.events if isinstance(event, RescaledEvent)]
+    assert rescaled.replicas == 3
     assert status.running == {"first": 2, "second": 3}
 
 

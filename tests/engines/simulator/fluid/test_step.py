@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.events import DroppedEvent
 from penstock.engines.port import Plan
 from penstock.engines.simulator.fluid.engine import FluidEngine
 from penstock.engines.simulator.fluid.monitor import gauge_rate
@@ -130,7 +131,7 @@ def test_retention_drops_what_is_too_old_and_counts_it() -> None:
     assert status.backlog_records <= 200 * 61
     total = status.processed_records + status.dropped_records + status.backlog_records
     assert status.offered_records == total
-    assert any(event.kind == "dropped" for event in status.events)
+    assert any(isinstance(event, DroppedEvent) for event in status.events)
 
 
 @settings(max_examples=40)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from penstock.engines.port import Engine, Event, Plan
+from penstock.engines.events import DroppedEvent, RestartEvent, RunningEvent
+from penstock.engines.port import Engine, Plan
 from penstock.engines.simulator.records.engine import RecordEngine
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
 from penstock.engines.simulator.records.service import ServiceTime
@@ -90,9 +91,11 @@ def test_status_counts_every_record_and_tells_events_once() -> None:
     )
     assert status.dropped_records > 0
     assert status.running == {"map": 1, "sink": 1}
-    assert [event.kind for event in status.events] == ["running", "dropped"]
-    assert status.events[0] == Event(at=10, kind="running", operator="map", numbers={"replicas": 1})
-    assert status.events[1].numbers == {"queue-full": status.dropped_records}
+    assert len(status.events) == 2
+    assert status.events[0] == RunningEvent(at=10, operator="map", replicas=1)
+    dropped = status.events[1]
+    assert isinstance(dropped, DroppedEvent)
+    assert dropped.causes == {"queue-full": status.dropped_records}
     assert list(status.latency) == ["map > sink"]
     again = running.status()
     assert (again.events, again.latency) == ((), {})
@@ -111,8 +114,10 @@ def test_a_restart_shows_nothing_and_refuses_plans_until_it_is_over() -> None:
     running.advance(5)
     assert running.observe().operators["map"].parallelism == 5
     status = running.status()
-    assert [event.kind for event in status.events[:3]] == ["restart", "running", "running"]
-    assert status.dropped_records == status.events[0].numbers["dropped"] > 0
+    restart, *others = status.events[:3]
+    assert [type(event) for event in others] == [RunningEvent, RunningEvent]
+    assert isinstance(restart, RestartEvent)
+    assert status.dropped_records == restart.dropped_records > 0
 
 
 def test_a_plan_beyond_what_the_engine_can_do_is_refused() -> None:

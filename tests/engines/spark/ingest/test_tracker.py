@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from penstock.engines.events import BehindEvent, CaughtUpEvent
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_snapshot import arrival_scv
@@ -111,12 +112,12 @@ def test_an_ingest_that_falls_behind_is_told_once_and_so_is_its_end(tmp_path: Pa
     for second in range(int(3 * MIN_BEHIND_S)):
         source = {**KAFKA, "latestOffset": json.dumps({"bids": {"0": 100 + 10 * second, "1": 110}})}
         events += tracker.take_progress({"batchId": second, "sources": [source]}, float(second))
-    assert [(event.kind, event.operator) for event in events] == [("behind", "files")]
+    assert [(type(event), event.operator) for event in events] == [(BehindEvent, "files")]
     assert events[0].at >= MIN_BEHIND_S
     assert tracker.status().is_behind
     source = {**KAFKA, "latestOffset": KAFKA["endOffset"]}
     events = tracker.take_progress({"batchId": 99, "sources": [source]}, 99.0)
-    assert [event.kind for event in events] == ["caught-up"]
+    assert [type(event) for event in events] == [CaughtUpEvent]
     assert not tracker.status().is_behind
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engines.spark.recovery.test_checkpoints import commit, plan
 
 from penstock.core.snapshot import OperatorSnapshot
-from penstock.engines.port import Event
+from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent, kind_of
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.native_state import rescaler as rescaling
@@ -102,18 +102,23 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 def kinds(events: list[Event]) -> list[str]:
-    return [event.kind for event in events]
+    return [kind_of(event) for event in events]
+
+
+def error_of(event: Event) -> str:
+    assert isinstance(event, FailedEvent)
+    return event.error
 
 
 def test_all_steps_are_told_with_their_seconds(stage: Stage) -> None:
     events = stage.change(3)
-    assert [e.numbers["step"] for e in events if e.kind == "step"] == list(STEPS)
+    assert [e.step for e in events if isinstance(e, StepEvent)] == list(STEPS)
     done = events[-1]
-    assert done.kind == "rescaled"
-    assert (done.numbers["before"], done.numbers["replicas"]) == (2, 3)
-    assert done.numbers["state_rows"] == 42
-    assert done.numbers["pause_s"] == pytest.approx(
-        sum(done.numbers[f"{step}_s"] for step in STEPS), abs=0.01
+    assert isinstance(done, RescaledEvent)
+    assert (done.before, done.replicas) == (2, 3)
+    assert done.state_rows == 42
+    assert done.pause_s == pytest.approx(
+        sum(getattr(done, f"{step}_s") for step in STEPS), abs=0.01
     )
     assert stage.parts == 3
     order = read_command(stage.layout, "count")
@@ -146,7 +151,7 @@ def test_a_refusal_leaves_everything_as_it_was_and_running(stage: Stage) -> None
     stage.accidents = [stage.refuse]
     events = stage.change(3)
     assert kinds(events)[-1] == "failed"
-    assert events[-1].numbers["error"] == "no"
+    assert error_of(events[-1]) == "no"
     assert (stage.parts, stage.starts, stage.failed) == (2, 1, {})
     assert read_command(stage.layout, "count").hold is False
     assert RescaleLog.load(stage.layout, "count").target is None
@@ -176,7 +181,7 @@ def test_a_batch_that_does_not_end_is_told_and_goes_on(
     monkeypatch.setattr(rescaling, "PATIENCE_S", 0.05)
     stage.queries["count"].status["isTriggerActive"] = True
     events = stage.change(3)
-    assert "did not end within" in events[-1].numbers["error"]
+    assert "did not end within" in error_of(events[-1])
     assert (stage.parts, stage.starts) == (2, 0)
     assert read_command(stage.layout, "count").hold is False
 
@@ -185,7 +190,7 @@ def test_an_operator_that_has_failed_is_left_alone(stage: Stage) -> None:
     stage.queries["count"].stop()
     stage.failed["count"] = "its function raised"
     events = stage.change(3)
-    assert "has come to its end" in events[-1].numbers["error"]
+    assert "has come to its end" in error_of(events[-1])
     assert (stage.parts, stage.starts) == (2, 0)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
-from penstock.engines.port import Event
+from penstock.engines.events import Event, FailedEvent, RestartingEvent, kind_of
 from penstock.engines.spark.io.call_marker import CallMark
 from penstock.engines.spark.queries import query_supervisor as starting
 from penstock.engines.spark.queries.failures import Failure, save
@@ -65,7 +65,7 @@ class Made:
         return self.starter.watch(lambda _: (self.batch, self.rows))
 
     def kinds(self) -> list[str]:
-        return [event.kind for event in self.look()]
+        return [kind_of(event) for event in self.look()]
 
     def later(self, seconds: float) -> list[Event]:
         self.now += seconds
@@ -138,25 +138,25 @@ def test_what_is_not_the_users_fault_is_retried_for_ever_with_back_off(
     restarts = []
     for second in range(3600):
         made.now = float(second)
-        restarts += [(second, event) for event in made.look() if event.kind == "restarting"]
+        restarts += [(second, event) for event in made.look() if isinstance(event, RestartingEvent)]
     seconds = [second for second, _ in restarts]
     gaps = [b - a for a, b in pairwise(seconds)]
     assert gaps == sorted(gaps)
     # one second more than the delay: it stops at once, which is seen at the next look
     assert (gaps[:6], gaps[-1]) == ([1, 2, 3, 5, 9, 17], 61)
-    assert [event.numbers["tries"] for _, event in restarts] == list(range(1, len(restarts) + 1))
+    assert [event.tries for _, event in restarts] == list(range(1, len(restarts) + 1))
     assert len(restarts) > 50
     assert not made.starter.failed
-    assert restarts[-1][1].numbers["error"] == "Python worker failed to connect back."
+    assert restarts[-1][1].error == "Python worker failed to connect back."
 
 
 def test_after_the_time_that_the_user_allows_it_is_given_up(make: Callable[..., Made]) -> None:
     made = make("a", reason=NO_WORKER, retry_for_s=60)
     made.starter.start()
     events = [event for _ in range(120) for event in made.later(1.0)]
-    (failed,) = [event for event in events if event.kind == "failed"]
-    assert failed.numbers["is_users"] is False
-    assert failed.numbers["tries"] >= 6
+    (failed,) = [event for event in events if isinstance(event, FailedEvent)]
+    assert failed.is_users is False
+    assert (failed.tries or 0) >= 6
     text = made.starter.failed["a"]
     assert text.startswith("a was given up after")
     assert "Python worker failed to connect back." in text
@@ -170,8 +170,8 @@ def test_a_batch_that_went_well_makes_up_for_it(make: Callable[..., Made]) -> No
     for batch in range(40):
         made.batch = batch
         events = made.later(30.0)
-        assert [event.kind for event in events] == ["restarting"]
-        assert events[0].numbers["tries"] == 1
+        assert [kind_of(event) for event in events] == ["restarting"]
+        assert isinstance(events[0], RestartingEvent) and events[0].tries == 1
 
 
 def test_the_same_exception_on_the_same_rows_twice_is_the_users(make: Callable[..., Made]) -> None:
@@ -179,9 +179,9 @@ def test_the_same_exception_on_the_same_rows_twice_is_the_users(make: Callable[.
     made.starter.start()
     assert made.kinds() == ["restarting"]
     (failed,) = made.later(5.0)
-    assert failed.kind == "failed"
-    assert failed.numbers["is_users"] is True
-    assert (failed.numbers["topic"], failed.numbers["first"]) == ("in", 100)
+    assert isinstance(failed, FailedEvent)
+    assert failed.is_users is True
+    assert (failed.topic, failed.first_offset) == ("in", 100)
     text = made.starter.failed["a"]
     assert text.startswith("a failed on rows 100 to 119 of topic in:\nTraceback")
     assert text.endswith("ValueError: seven")
@@ -193,14 +193,14 @@ def test_the_same_exception_on_other_rows_is_tried_again(make: Callable[..., Mad
     made.starter.start()
     made.look()
     made.rows = (("in", 120, 140),)
-    assert "failed" not in [event.kind for event in made.later(5.0)]
+    assert "failed" not in [kind_of(event) for event in made.later(5.0)]
 
 
 def test_an_ingest_waits_for_a_network_that_is_away(make: Callable[..., Made]) -> None:
     made = make("a", reason=RAISED.replace("ValueError", "ConnectionRefusedError"))
     made.rows = ()
     made.starter.start()
-    kinds = {event.kind for _ in range(100) for event in made.later(10.0)}
+    kinds = {kind_of(event) for _ in range(100) for event in made.later(10.0)}
     assert kinds == {"restarting"}
 
 
@@ -266,7 +266,7 @@ def test_a_restart_that_is_refused_counts_as_another_failure(make: Callable[...,
         raise PySparkRuntimeError("another query with same id is already active")
 
     made.starter.add("a", refuse)  # type: ignore[arg-type]
-    kinds = [event.kind for event in made.look()]
+    kinds = [kind_of(event) for event in made.look()]
     assert kinds == ["restarting", "restarting"]
     assert "a" in made.starter.restarting
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.events import Event
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.simulator.batches.simulation import BatchWalk
 from penstock.engines.simulator.model import SimulatedOperator
 from penstock.errors import NotReadyError, RescaleError

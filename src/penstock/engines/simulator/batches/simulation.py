@@ -12,9 +12,9 @@ from itertools import count
 
 import numpy as np
 
+from penstock.engines.events import RescaledEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.dealing import cuts
-from penstock.engines.port import Event
 from penstock.engines.simulator.batches.binned_topic import BinnedRows, BinnedTopic
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.batches.station import BatchStation
@@ -50,7 +50,7 @@ class BatchWalk:
         }
         #: Seconds in which all stood still.
         self.pause_s = 0.0
-        self.events: list[Event] = []
+        self.events: list[RescaledEvent] = []
         #: Replicas that those have who stand still for a change, when they go on, and since when.
         self._wishes: dict[str, tuple[int, float]] = {}
         self._halts: list[_Halt] = []
@@ -220,15 +220,15 @@ class BatchWalk:
 
     def _tell_change(self, station: BatchStation, pause_s: float) -> None:
         replicas, asked_s = self._wishes.pop(station.name)
-        numbers = {
-            "replicas": replicas,
-            "before": station.order,
-            "pause_s": round(pause_s, 3),
-            "after_s": round(self.now_s - asked_s, 3),
-        }
-        self.events.append(
-            Event(at=self.now_s, kind="rescaled", operator=station.name, numbers=numbers)
+        event = RescaledEvent(
+            at=self.now_s,
+            operator=station.name,
+            replicas=replicas,
+            before=station.order,
+            pause_s=round(pause_s, 3),
+            after_s=round(self.now_s - asked_s, 3),
         )
+        self.events.append(event)
         station.change(replicas, self.now_s)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.events import DroppedEvent, Event, RunningEvent
+from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.simulator.fluid.latency import Delays
 from penstock.engines.simulator.fluid.monitor import Monitored, Scrape
 from penstock.engines.simulator.fluid.rescale import RescaleInProgress
@@ -141,7 +142,7 @@ class FluidEngine:
     def _carry_out(self, now_s: float) -> None:
         for event in self._change.advance(now_s):
             self._events.append(event)
-            if event.kind == "running" and self._profile.rescaling.drops_queues:
+            if isinstance(event, RunningEvent) and self._profile.rescaling.drops_queues:
                 self._drop_queues(now_s)
 
     def _scrape(self, now_s: float, *, paused: bool) -> None:
@@ -171,6 +172,6 @@ class FluidEngine:
         self._flows = tuple(flows)
 
     def _tell_drop(self, i: int, cause: str, records: int) -> None:
-        numbers = FrozenDict({cause: records})
+        causes = FrozenDict({cause: records})
         name = self._names[i]
-        self._events.append(Event(at=self.now_s, kind="dropped", operator=name, numbers=numbers))
+        self._events.append(DroppedEvent(at=self.now_s, operator=name, causes=causes))

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.port import Event
+from penstock.engines.events import ResumedEvent, RunningEvent
 from penstock.engines.simulator.model import SimulatedOperator
 from penstock.engines.simulator.profile import Rescaling
 
@@ -49,11 +48,11 @@ class RescaleInProgress:
         self._asked_s = now_s
         self._effect_s = now_s + self._rules.delay_s
 
-    def advance(self, now_s: float) -> Iterator[Event]:
+    def advance(self, now_s: float) -> Iterator[ResumedEvent | RunningEvent]:
         """Let a change take effect whose time has come, and tell when a pause is over."""
         if self._resumes is not None and now_s >= self._resumes - 1e-9:
             self._resumes = None
-            yield Event(at=now_s, kind="resumed", numbers=FrozenDict(after_s=now_s - self._asked_s))
+            yield ResumedEvent(at=now_s, after_s=now_s - self._asked_s)
         if self._effect_s is None or now_s < self._effect_s - 1e-9:
             return
         self._effect_s = None
@@ -64,9 +63,12 @@ class RescaleInProgress:
         for i in changed:
             self._before[i], self.running[i] = self.running[i], self.requested[i]
             self._since[i] = max(now_s, self._paused_until[i])
-            numbers = {"replicas": self.running[i], "before": self._before[i]}
-            name = self._operators[i].name
-            yield Event(at=now_s, kind="running", operator=name, numbers=FrozenDict(numbers))
+            yield RunningEvent(
+                at=now_s,
+                operator=self._operators[i].name,
+                replicas=self.running[i],
+                before=self._before[i],
+            )
         self._stopped_until = min(self._paused_until)
         # a hair later than they are, for the noise of adding times up
         self._calm_from = max(*self._paused_until, max(self._since) + self._rules.warmup_s) + 1e-6

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
-from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
+from penstock.engines.events import DroppedEvent, Event, RestartEvent
+from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.simulator.records.model import RecordOperator
 from penstock.engines.simulator.records.simulation import RecordSimulator
 from penstock.engines.simulator.records.totals import Totals
@@ -69,7 +70,7 @@ class RecordEngine:
         totals, tally = self._simulator.totals(), self._simulator.tally()
         events = self._events(totals)
         self._told = totals
-        self._pause_s += sum(e.numbers["pause_s"] for e in events if e.kind == "restart")
+        self._pause_s += sum(e.pause_s for e in events if isinstance(e, RestartEvent))
         return Status(
             at=self._simulator.now_s,
             requested=FrozenDict({name: now.requested for name, now in totals.items()}),
@@ -97,17 +98,13 @@ class RecordEngine:
         return Snapshot(at=now_s, offered=FrozenDict(offered), operators=FrozenDict(operators))
 
     def _events(self, totals: Mapping[str, Totals]) -> tuple[Event, ...]:
-        changes = [
-            Event(at=at_s, kind=kind, operator=operator, numbers=FrozenDict(numbers))
-            for at_s, kind, operator, numbers in self._simulator.take_changes()
-        ]
+        changes: list[Event] = [*self._simulator.take_changes()]
         for name, now in totals.items():
             before = self._told[name].dropped
             fresh = {cause: n - before[cause] for cause, n in now.dropped.items()}
             if causes := {cause: n for cause, n in fresh.items() if n}:
-                numbers = FrozenDict(causes)
                 at_s = self._simulator.now_s
-                changes.append(Event(at=at_s, kind="dropped", operator=name, numbers=numbers))
+                changes.append(DroppedEvent(at=at_s, operator=name, causes=FrozenDict(causes)))
         return tuple(changes)
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from penstock.core.histogram import Histogram
+from penstock.engines.events import RestartEvent, RunningEvent
 from penstock.engines.simulator.records.flow import RecordFlow
 from penstock.engines.simulator.records.model import RecordPipeline
 from penstock.engines.simulator.records.service import BLOCK
 from penstock.engines.simulator.records.stations import RecordStation, Route, build
 from penstock.engines.simulator.records.totals import (
-    ReplicaChange,
     ServedRecords,
     Tally,
     Totals,
@@ -61,7 +61,7 @@ class RecordSimulator:
         self.pipeline = pipeline
         #: When the restart that is under way will be over; None if there is none.
         self.resume_s: float | None = None
-        self._changes: list[ReplicaChange] = []
+        self._changes: list[RunningEvent | RestartEvent] = []
         self._flow = RecordFlow(pipeline.rules.timeout_s, trace)
         for_keys, *for_operators = SeedSequence(seed).spawn(1 + len(pipeline.operators))
         self._next_key = _keys(pipeline, for_keys).__next__
@@ -134,7 +134,7 @@ class RecordSimulator:
                     taken[route.name], route.latency = route.latency, Histogram()
         return dict(sorted(taken.items()))
 
-    def take_changes(self) -> list[ReplicaChange]:
+    def take_changes(self) -> list[RunningEvent | RestartEvent]:
         """Changes of running replicas and restarts since this was last called, oldest first."""
         taken, self._changes = self._changes, []
         return taken
@@ -211,8 +211,8 @@ class RecordSimulator:
             for _ in range(station.requested):
                 station.activate()
             station.pay(self.now_s, 0)
-        lost = {"pause_s": pause_s, "dropped": self._flow.dropped - before}
-        self._changes.append(ReplicaChange(self.now_s, "restart", "", lost))
+        lost = self._flow.dropped - before
+        self._changes.append(RestartEvent(at=self.now_s, pause_s=pause_s, dropped_records=lost))
         self._flow.at(self.resume_s, self._resume, None)
 
     def _resume(self, _: None) -> None:
@@ -224,12 +224,11 @@ class RecordSimulator:
 
     def _note_running(self, station: RecordStation) -> None:
         station.pay(self.now_s, station.active)
-        replicas = {"replicas": station.active}
-        change = ReplicaChange(self.now_s, "running", station.model.name, replicas)
+        name, last = station.model.name, self._changes[-1] if self._changes else None
         # several replicas that come at one instant are one change
-        if self._changes and self._changes[-1][:3] == change[:3]:
+        if isinstance(last, RunningEvent) and (last.at, last.operator) == (self.now_s, name):
             self._changes.pop()
-        self._changes.append(change)
+        self._changes.append(RunningEvent(at=self.now_s, operator=name, replicas=station.active))
 
 
 def _keys(pipeline: RecordPipeline, seed: SeedSequence) -> Iterator[str]:

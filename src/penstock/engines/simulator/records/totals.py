@@ -29,15 +29,6 @@ class ServedRecords(NamedTuple):
         return self.finished_s - self.started_s
 
 
-class ReplicaChange(NamedTuple):
-    """Something that was done to the pipeline, and its numbers."""
-
-    at_s: float
-    kind: str
-    operator: str
-    numbers: Mapping[str, float]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What became of the offered records; those of which a part is under way are in flight.

@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from penstock.core.executors import Fleet, Rules, follow
-from penstock.engines.port import Event
+from penstock.engines.events import (
+    Event,
+    ExecutorLostEvent,
+    ExecutorsReadyEvent,
+    ExecutorsRequestedEvent,
+)
 from penstock.errors import InputError
-
-#: The kind of the events here.
-KIND = "executors"
 
 
 class ExecutorHost(Protocol):
@@ -74,7 +76,15 @@ class Executors:
         self._room.ask_for(self._fleet.target)
         self._send_home()
         self._asked_at, self._is_returning = now, self._fleet.target < before
-        return [self._event(now, asked=self._fleet.target, before=before, why=str(why))]
+        return [
+            ExecutorsRequestedEvent(
+                at=now,
+                alive=self.alive,
+                requested=self._fleet.target,
+                before=before,
+                reason=str(why),
+            )
+        ]
 
     def _welcome(self, newcomers: int, on_their_way: int = 0) -> None:
         first = self._newest + 1 + on_their_way
@@ -105,7 +115,8 @@ class Executors:
         if not is_there or (self._is_returning and self.alive > self.requested):
             return []
         after_s, self._asked_at = round(now - self._asked_at, 3), None
-        return [self._event(now, asked=self.requested, after_s=after_s)]
+        requested = self.requested
+        return [ExecutorsReadyEvent(at=now, alive=self.alive, requested=requested, after_s=after_s)]
 
     def _count(self) -> None:
         found = self._room.alive()
@@ -115,7 +126,4 @@ class Executors:
     def _lost(self, now: float) -> list[Event]:
         """One died; Spark starts another by itself."""
         self._asked_at = now
-        return [self._event(now, asked=self.requested, why="lost")]
-
-    def _event(self, now: float, **numbers: float | str) -> Event:
-        return Event(at=now, kind=KIND, numbers={"alive": self.alive, **numbers})
+        return [ExecutorLostEvent(at=now, alive=self.alive, requested=self.requested)]

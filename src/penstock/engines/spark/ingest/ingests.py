@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.core.frozen_dict import FrozenDict
+from penstock.engines.events import Event
 from penstock.engines.microbatch.arrivals import MAX_SPANS, Arrivals
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
-from penstock.engines.port import Event, IngestStatus
+from penstock.engines.port import IngestStatus
 from penstock.engines.spark.ingest.tracker import IngestTracker
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.steady_log import SteadyLog

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from penstock.engines.events import BehindEvent, CaughtUpEvent, Event
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.operator_tracker import BatchSource
-from penstock.engines.port import Event, IngestStatus
+from penstock.engines.port import IngestStatus
 from penstock.engines.spark.ingest.backlog import (
     Backlog,
     FileCount,
@@ -136,9 +137,9 @@ class IngestTracker:
             self.is_behind = False
         if self.is_behind == was:
             return []
-        numbers = {"backlog": backlog.amount, "unit": backlog.unit}
-        kind = "behind" if self.is_behind else "caught-up"
-        return [Event(at=now, kind=kind, operator=self.name, numbers=numbers)]
+        event_class = BehindEvent if self.is_behind else CaughtUpEvent
+        amount, unit = backlog.amount, backlog.unit
+        return [event_class(at=now, operator=self.name, backlog=amount, unit=unit)]
 
 
 def _forget(samples: deque[Any], before: float) -> None:

@@ -12,14 +12,13 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_totals import with_totals
-from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.native_state.costs import Cost, expected_s
@@ -133,7 +132,8 @@ class Rescaler:
             try:
                 self._rescale(name, wanted)
             except Exception as error:  # of whatever kind: the others go on
-                self._tell("failed", name, error=_in_words(error))
+                event = FailedEvent(at=time.time(), operator=name, error=_in_words(error))
+                self.events.append(event)
 
     def _rescale(self, name: str, wanted: int) -> None:
         """Go through all steps; whatever happens to the state, the query runs again."""
@@ -169,16 +169,31 @@ class Rescaler:
         if refused is not None or found != now:
             raise refused or RescaleError(f"{name} has {found} parts of state, not {now}")
         self._learn(name, Cost(rows, round(sum(seconds.values()), 3)))
-        numbers = {f"{step}_s": round(took_s, 3) for step, took_s in seconds.items()}
-        total = {"replicas": wanted, "before": before.partitions, "state_rows": rows}
-        self._tell("rescaled", name, **total, pause_s=round(sum(seconds.values()), 3), **numbers)
+        event = RescaledEvent(
+            at=time.time(),
+            operator=name,
+            replicas=wanted,
+            before=before.partitions,
+            state_rows=rows,
+            pause_s=round(sum(seconds.values()), 3),
+            hold_s=round(seconds["hold"], 3),
+            wait_s=round(seconds["wait"], 3),
+            stop_s=round(seconds["stop"], 3),
+            repartition_s=round(seconds["repartition"], 3),
+            restart_s=round(seconds["restart"], 3),
+            verify_s=round(seconds["verify"], 3),
+            resume_s=round(seconds["resume"], 3),
+        )
+        self.events.append(event)
 
     @contextmanager
     def _step(self, name: str, step: str, seconds: dict[str, float]) -> Iterator[None]:
         began = time.perf_counter()
         yield
         seconds[step] = time.perf_counter() - began
-        self._tell("step", name, step=step, seconds=round(seconds[step], 3))
+        took_s = round(seconds[step], 3)
+        event = StepEvent(at=time.time(), operator=name, step=step, duration_s=took_s)
+        self.events.append(event)
 
     def _wait_for_the_end(self, name: str) -> None:
         """Under backlog the next batch begins at once, so the source has to be held by now."""
@@ -252,9 +267,6 @@ class Rescaler:
         memory = RescaleLog.load(self._layout, name)
         memory.costs.append(cost)
         memory.save(self._layout, name)
-
-    def _tell(self, kind: str, name: str, **numbers: Any) -> None:
-        self.events.append(Event(at=time.time(), kind=kind, operator=name, numbers=numbers))
 
 
 def state_rows(query: StreamingQuery) -> int:

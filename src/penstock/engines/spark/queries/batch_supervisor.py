@@ -6,9 +6,9 @@ from math import inf
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.engines.events import Event, SlowBatchEvent
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.slow_batches import BatchTimer
-from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import read_marks
 from penstock.engines.spark.io.plans import load_plan
@@ -81,15 +81,19 @@ class BatchSupervisor:
         seconds = self._timers[name].look(time.monotonic(), batch, is_busy=is_busy)
         if seconds is None:
             return []
-        numbers: dict[str, object] = {
-            "batch": batch,
-            "seconds": round(seconds, 1),
-            "usual_s": round(self._timers[name].usual, 3),
-        }
         rows = self._rows_now(name, batch)
-        if rows:
-            numbers |= dict(zip(("topic", "first", "end"), rows[0], strict=True))
-        return [Event(at=time.time(), kind="slow-batch", operator=name, numbers=numbers)]
+        topic, first, end = rows[0] if rows else (None, None, None)
+        event = SlowBatchEvent(
+            at=time.time(),
+            operator=name,
+            batch=batch,
+            duration_s=round(seconds, 1),
+            usual_s=round(self._timers[name].usual, 3),
+            topic=topic,
+            first_offset=first,
+            end_offset=end,
+        )
+        return [event]
 
     def _rows_now(self, name: str, batch: int) -> Rows:
         """Return the rows of the call that has lasted longest, or else of the whole batch."""

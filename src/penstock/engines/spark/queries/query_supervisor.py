@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.engines.port import Event
+from penstock.engines.events import Event, FailedEvent, RestartingEvent
 from penstock.engines.spark.io.call_marker import most_deadly, read_marks, read_stack
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.causes import Cause, find_cause
@@ -120,7 +120,7 @@ class QuerySupervisor:
 
     def watch(self, position: Position) -> list[Event]:
         """Look after queries that ended by themselves; return what happened, by the wall clock."""
-        events = []
+        events: list[Event] = []
         for name in list(self.queries):
             if name not in self.failed and name not in self._resting:
                 events += self._look_after(name, position)
@@ -198,24 +198,32 @@ class QuerySupervisor:
             problem=f"{problem} ({mark.deaths + 1} times)",
         )
 
-    def _restarting(self, name: str, trouble: Trouble) -> Event:
-        numbers = {
-            "tries": trouble.tries,
-            "delay_s": round(max(0.0, trouble.due - self._clock()), 3),
-            "since_s": round(self._clock() - trouble.since, 3),
-            "retry_for_s": self._retry_for_s if isfinite(self._retry_for_s) else None,
-            "error": trouble.reason,
-        }
-        return Event(at=time.time(), kind="restarting", operator=name, numbers=numbers)
+    def _restarting(self, name: str, trouble: Trouble) -> RestartingEvent:
+        return RestartingEvent(
+            at=time.time(),
+            operator=name,
+            tries=trouble.tries,
+            delay_s=round(max(0.0, trouble.due - self._clock()), 3),
+            since_s=round(self._clock() - trouble.since, 3),
+            retry_for_s=self._retry_for_s if isfinite(self._retry_for_s) else None,
+            error=trouble.reason,
+        )
 
     def _give_up(
         self, name: str, text: str, trouble: Trouble, failure: Failure | None = None
-    ) -> Event:
+    ) -> FailedEvent:
         self.failed[name] = text
-        numbers = {"error": text, "tries": trouble.tries, "is_users": failure is not None}
-        if failure is not None and failure.topic:
-            numbers |= {"topic": failure.topic, "first": failure.first, "end": failure.end}
-        return Event(at=time.time(), kind="failed", operator=name, numbers=numbers)
+        rows = failure if failure is not None and failure.topic else None
+        return FailedEvent(
+            at=time.time(),
+            operator=name,
+            error=text,
+            tries=trouble.tries,
+            is_users=failure is not None,
+            topic=rows.topic if rows else None,
+            first_offset=rows.first if rows else None,
+            end_offset=rows.end if rows else None,
+        )
 
     def _start_again(self, name: str) -> list[Event]:
         """Start a query whose time has come, if no other one begins."""
