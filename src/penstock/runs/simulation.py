@@ -15,8 +15,9 @@ from penstock.core.numbers import ceil
 from penstock.engines.port import Engine
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.fluid.engine import STEP_S
-from penstock.engines.simulator.library import load_pipeline, load_profile
+from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.pipeline_choice import choose_pipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError, nearest
 from penstock.runs.spec_fields import check_field
@@ -117,13 +118,12 @@ def prepare_simulation(spec: RunSpec) -> PreparedSimulation:
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
     profile = with_changes(load_profile(spec.engine), spec.profile)
-    # one that was measured on this very engine goes before one that ships
-    pipeline = profile.pipelines.get(spec.query) or load_pipeline(spec.query)
+    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    pipeline = choose_pipeline(profile, spec.query, load)
     if spec.initial is not None:
         pipeline = pipeline.starting_with(spec.initial)
     if spec.mode == "reactive":
         pipeline = pipeline.as_one_job()
-    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
     policy = find_policy(spec.policy)
     if policy.reads != "operators":
         raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")

@@ -50,6 +50,7 @@ OTHER: dict[str, Any] = {
     "batches.cold_s": 40.0,
     "batches.noise": 0.0,
     "batches.write_s": 0.5,
+    "batches.buffer_s": 0.5,
     "monitor.scrape_s": 7.0,
     "monitor.window_s": 40.0,
     "monitor.slope_window_s": 20.0,

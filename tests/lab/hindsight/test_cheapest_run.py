@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.slow
 
+MICRO_BATCHES = str(Path(__file__).parents[2] / "recorded" / "fluid-micro-batches.toml")
 TICK_S = 15
 MAP = SimulatedOperator(name="map", capacity_rate=10.0, state_mb=1000.0)
 SINK = SimulatedOperator(name="sink", capacity_rate=14.0, upstream=("map",), native=True)
@@ -240,7 +242,7 @@ def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mo
     assert done["dropped_records"] == 0
 
 
-@pytest.mark.parametrize("engine", ["spark", "streamhub"])
+@pytest.mark.parametrize("engine", [MICRO_BATCHES, "streamhub"])
 def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
     engine: str,
 ) -> None:

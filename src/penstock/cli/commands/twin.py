@@ -30,7 +30,7 @@ The twin gets the workload, the seed, the policy, its parameters and the guards 
 the numbers of the profile, which penstock calibrate fits to other runs. Bounds: mean replicas
 15 %, mean latency 25 %, rescales 2.
 """
-SHIPPED = "spark-batches"
+SHIPPED = "spark"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

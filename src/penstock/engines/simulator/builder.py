@@ -1,6 +1,7 @@
 """An engine from a pipeline, a profile and a load: fluid, record by record or batch by batch."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,9 +32,22 @@ def build_engine(
     if profile.level == "batches":
         sources = [op for op in pipeline.operators if not op.upstream]
         feeds = {op.topic: SourceFeed(load * op.share) for op in sources}
-        return build_batches(pipeline, profile, feeds, seed)
+        return build_batches(_bounded(pipeline, profile, load), profile, feeds, seed)
     monitor = profile.monitor_of(policy)
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
+
+
+def _bounded(pipeline: SimulatedPipeline, profile: Profile, load: Workload) -> SimulatedPipeline:
+    """Bound queues between operators: on Spark, full queues are what causes back-pressure."""
+    buffer_s = profile.batches.but(**pipeline.batches).buffer_s
+    if buffer_s is None:
+        return pipeline
+    limit = max(1, round(load.peak_rate * buffer_s))
+    operators = tuple(
+        replace(op, queue_limit=limit) if op.upstream and op.queue_limit is None else op
+        for op in pipeline.operators
+    )
+    return replace(pipeline, operators=operators)
 
 
 class SourceFeed(NamedTuple):

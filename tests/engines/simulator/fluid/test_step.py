@@ -339,8 +339,8 @@ def test_single_numbers_of_a_profile_can_be_changed() -> None:
         ("flink", "batches.fixed_s"),
         ("pulsar", "monitor.busy_sees"),
         ("storm-restart", "rescaling.drops_queues"),
-        ("spark-batches", "queues.hop_s"),
-        ("spark-batches", "monitor.scrape_s"),
+        ("spark", "queues.hop_s"),
+        ("spark", "monitor.scrape_s"),
     ],
 )
 def test_numbers_that_would_change_nothing_are_refused(engine: str, path: str) -> None:

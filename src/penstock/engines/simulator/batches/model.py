@@ -35,6 +35,13 @@ class Batches(Params):
     )
     noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
     write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
+    buffer_s: float | None = param(
+        None,
+        "the load's peak for this long fits between two operators; none: unbounded",
+        unit="s",
+        low=0,
+        above=True,
+    )
 
     def slower(self, at_s: float) -> float:
         """How many times longer overheads take so many seconds after the beginning."""

@@ -16,6 +16,9 @@ from penstock.engines.microbatch.dealing import cuts
 from penstock.engines.simulator.batches.model import Costs
 from penstock.workloads.piecewise import FloatArray
 
+#: More rows than this are drawn by slice, not one by one.
+_MAX_DRAWS = 10_000
+
 
 def lognormal(draw: Generator, sigma: float) -> float:
     """Draw a factor of mean 1."""
@@ -106,6 +109,11 @@ def sliced_tasks(
 def fallen(rows: int, clump: float, shares: Sequence[float], draw: Generator) -> NDArray[np.int64]:
     """Draw how many rows fall into each slice, if those of a key come together."""
     together = max(1, round(rows / clump))
+    if together > _MAX_DRAWS:
+        counts = draw.multinomial(together, shares)
+        return np.diff(np.floor(np.cumsum(counts) * rows / together + 1e-9), prepend=0.0).astype(
+            np.int64
+        )
     sizes = np.diff(cuts([1.0] * together, rows)) if together < rows else np.ones(rows, dtype=int)
     homes = draw.choice(len(shares), size=len(sizes), p=shares)
     return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)
