@@ -272,6 +272,67 @@ def test_calibrate_then_twin(
     assert "a row waits 0.01 s" in text
 
 
+OWN_FILE = """
+import pyarrow as pa
+from penstock import Pipeline
+
+pipeline = Pipeline("mine", objective_s=2)
+pipeline.topic("rows", "id long")
+pipeline.topic("kept", "id long")
+
+@pipeline.produces("rows")
+def rows(first_id, due):
+    return pa.table({"id": range(first_id, first_id + len(due))})
+
+@pipeline.batches(reads="rows", writes="kept")
+def keep(batch):
+    return batch
+"""
+OWN = SimulatedPipeline(
+    name="mine",
+    operators=(operator("keep", (), Costs(row_s=0.016, call_s=0.01, topic="rows")),),
+)
+
+
+def test_calibrate_then_twin_of_an_own_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, profile = tmp_path / "file.py", tmp_path / "p.toml"
+    file.write_text(OWN_FILE, encoding="utf-8")
+    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
+    assert main(["calibrate", run, "-o", str(profile)]) == 0
+    assert set(load_profile(str(profile)).pipelines) == {"mine"}
+    capsys.readouterr()
+    assert main(["twin", run, "--profile", str(profile), "--seeds", "1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["runs"][0]
+    assert (shown["query"], len(shown["figures"])) == ("mine", 3)
+    spec_options = ["--query", "mine", "--workload", "cosine * 0.00001", "--minutes", "5"]
+    assert main(["simulate", "--engine", str(profile), *spec_options, "--no-out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["processed_records"] > 0
+
+
+def test_an_older_profile_names_an_own_file_by_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, profile = tmp_path / "file.py", tmp_path / "p.toml"
+    file.write_text(OWN_FILE, encoding="utf-8")
+    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
+    assert main(["calibrate", run, "-o", str(profile)]) == 0
+    named = profile.read_text(encoding="utf-8").replace("pipelines.mine", f'pipelines."{file}"')
+    profile.write_text(named, encoding="utf-8")
+    assert main(["twin", run, "--profile", str(profile), "--seeds", "1"]) == 0
+    capsys.readouterr()
+
+
+def test_different_pipelines_of_one_name_do_not_go_together(runs: Path) -> None:
+    run = read_evidence(runs / "q1-testrun")
+    parts = {name: part for name, part in run.parts.items() if name != "sink"}
+    with pytest.raises(InputError, match="different pipelines named q1"):
+        calibrate([run, replace(run, parts=parts)])
+
+
 def test_simulate_takes_operators_from_the_profile(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,9 @@ def _check(runs: Sequence[Evidence]) -> None:
             problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
             hint = "calibrate runs with the same --set and --batch together"
             raise InputError("RUN", problem, hint)
+        if set(first.parts) != set(run.parts):
+            problem = f"{first.name} and {run.name} have different pipelines named {run.pipeline}"
+            raise InputError("RUN", problem, "give one of the pipelines another name")
 
 
 # --- the engine

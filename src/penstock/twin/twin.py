@@ -100,7 +100,8 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
 def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     """Return the profile's pipeline with the bounds and the replicas of the run."""
     name = real.prepared.pipeline.name
-    known = profile.pipelines.get(name)
+    # profiles of older versions name a pipeline by the path of its file
+    known = profile.pipelines.get(name) or profile.pipelines.get(real.spec.pipeline)
     if known is None or profile.level != "batches":
         hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
         raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)

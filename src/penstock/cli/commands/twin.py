@@ -98,7 +98,7 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
     truth = figures(real.ticks, None)
     cell = TwinCell(
         name=directory.name,
-        query=real.spec.pipeline,
+        query=real.prepared.pipeline.name,
         workload=real.spec.workload or "",
         policy=real.header["policy"],
         numbers=real.spec.numbers,
