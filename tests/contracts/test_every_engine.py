@@ -34,7 +34,7 @@ PIPELINE = SimulatedPipeline(
 #: Those that ship, and others for more resolutions.
 PROFILES = {name: load_profile(name) for name in profiles()}
 PROFILES["micro-batches"] = load_profile(str(RECORDED / "fluid-micro-batches.toml"))
-PROFILES["batches"] = replace(PROFILES["micro-batches"], level="batches")
+PROFILES["batches"] = replace(PROFILES["micro-batches"], resolution="batches")
 PROFILES["batches-job"] = replace(
     PROFILES["batches"], rescaling=PROFILES["batches"].rescaling.but(scope="job")
 )

@@ -71,7 +71,7 @@ Q11 = SimulatedPipeline(
 )
 KNOWN = Profile(
     name="known",
-    level="batches",
+    resolution="batches",
     batches=RULES,
     rescaling=Rescaling(scope="native"),
     pipelines={"q1": Q1, "q11": Q11},
@@ -185,7 +185,7 @@ def test_a_profile_can_be_read_again_and_says_where_it_is_from(
     text = to_toml(fitted)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
-    assert profile.level == "batches"
+    assert profile.resolution == "batches"
     assert profile.runs == ("q1-testrun", "q11-testrun")
     assert set(profile.pipelines) == {"q1", "q11"}
     window = profile.pipelines["q11"].operators[1]

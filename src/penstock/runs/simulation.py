@@ -8,7 +8,6 @@ from typing import Any
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.control.registry import find_policy
-from penstock.runs.scores import Scores, rescales_possible
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.core.guards import Guards
 from penstock.core.numbers import ceil
@@ -20,6 +19,7 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_choice import choose_pipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError, nearest
+from penstock.runs.scores import Scores, rescales_possible
 from penstock.runs.spec_fields import check_field
 from penstock.workloads.pattern import SEED
 from penstock.workloads.registry import make_workload
@@ -152,7 +152,7 @@ def simulate(spec: RunSpec, on_tick: Callable[[Tick], None] | None = None) -> di
 
 def _check_times(interval_s: float, objective_s: float | None, profile: Profile) -> None:
     """Refuse times that no run can have."""
-    if profile.level == "fluid" and (interval_s < 1 or interval_s % STEP_S):
+    if profile.resolution == "fluid" and (interval_s < 1 or interval_s % STEP_S):
         problem = f"must be whole seconds, at least 1, got {interval_s:g}"
         raise InputError("interval", problem, "the fluid simulator goes second by second")
     for name, value in (("interval", interval_s), ("objective", objective_s)):

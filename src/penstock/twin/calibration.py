@@ -1,4 +1,4 @@
-"""A profile of level batches, fitted to journals of real runs, each number with its source."""
+"""A profile of resolution batches, fitted to journals of real runs, each number with its source."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -69,7 +69,7 @@ def read_evidence(directory: Path) -> Evidence:
         for name, some in tick.status.batches.items():
             found.setdefault(name, []).extend(some)
     if not any(found.values()):
-        hint = "only runs on Spark, or of a profile of level batches, have some"
+        hint = "only runs on Spark, or of a profile of resolution batches, have some"
         raise InputError("", "its journal tells of no batches", hint, str(directory))
     is_real = engine_kind(run.journal.run) == SPARK
     parts = declared(directory) if is_real else _simulated(run)

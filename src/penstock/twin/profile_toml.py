@@ -15,7 +15,7 @@ def to_toml(made: Calibration) -> str:
         "# Each number: its 95 % interval, and what it was fitted from. What operators cost holds",
         "# for the numbers (--set) of these runs only.",
         f"summary = {json.dumps('Spark as measured with ' + ', '.join(queries))}",
-        'level = "batches"',
+        'resolution = "batches"',
         f"runs = {_value(list(made.runs))}",
     ]
     tables: dict[tuple[str, ...], list[Estimate]] = {}

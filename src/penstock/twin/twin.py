@@ -102,7 +102,7 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     name = real.prepared.pipeline.name
     # profiles of older versions name a pipeline by the path of its file
     known = profile.pipelines.get(name) or profile.pipelines.get(real.spec.pipeline)
-    if known is None or profile.level != "batches":
+    if known is None or profile.resolution != "batches":
         hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
         raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
     if set(known.names) != set(real.parts):

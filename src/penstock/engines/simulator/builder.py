@@ -27,9 +27,9 @@ def build_engine(
     pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
 ) -> Engine:
     """Make the engine that the profile asks for; the monitor is that of the policy."""
-    if profile.level == "records":
+    if profile.resolution == "records":
         return _records(pipeline, profile, load, seed)
-    if profile.level == "batches":
+    if profile.resolution == "batches":
         sources = [op for op in pipeline.operators if not op.upstream]
         feeds = {op.topic: SourceFeed(load * op.share) for op in sources}
         return build_batches(_bounded(pipeline, profile, load), profile, feeds, seed)

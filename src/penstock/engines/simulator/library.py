@@ -10,7 +10,6 @@ from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, parse_toml, read_text
 
-
 #: Older names of profiles; run directories and grids still have them.
 _ALIASES = {"spark-batches": "spark"}
 

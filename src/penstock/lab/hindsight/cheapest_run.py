@@ -149,7 +149,7 @@ def hindsight_key(prepared: PreparedSimulation) -> str:
         "operators": operators,
         "rescaling": asdict(profile.rescaling),
         "queues": asdict(profile.queues),
-        "bounds": [profile.level, profile.max_replicas, prepared.objective_s],
+        "bounds": [profile.resolution, profile.max_replicas, prepared.objective_s],
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -221,7 +221,7 @@ def _approximations(profile: Profile, program: Program) -> str:
         f"changes every {program.seconds} s, each kept for {program.hold * program.seconds} s or "
         "longer: the true optimum may be a little cheaper."
     )
-    if profile.level == "records":
+    if profile.resolution == "records":
         text += (
             " This engine follows single records: a fluid does not queue up by chance, so what "
             "meets the objective there costs more."

@@ -44,7 +44,7 @@ def make(
     pipeline = SimulatedPipeline(name="p", operators=operators)
     profile = Profile(
         name="p",
-        level="batches",
+        resolution="batches",
         batches=rules,
         rescaling=rescaling,
         monitor=Monitor(window_s=10.0),
@@ -313,7 +313,7 @@ def with_costs(**costs: object) -> dict[str, object]:
 
 
 def test_a_profile_may_hold_measured_pipelines() -> None:
-    told = {"level": "batches", **with_costs(row_s=0.1, slices=4)}
+    told = {"resolution": "batches", **with_costs(row_s=0.1, slices=4)}
     (op,) = parse_profile("p", told).pipelines["q"].operators
     assert op.costs == Costs(row_s=0.1, slices=4)
 
@@ -321,7 +321,7 @@ def test_a_profile_may_hold_measured_pipelines() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"level": "batch"}, "level"),
+        ({"resolution": "batch"}, "resolution"),
         ({"batches": {"gap": 1}}, "batches.gap"),
         (with_costs(rows=1), "pipelines.q.operators.a.costs.rows"),
         (with_costs(slice_s=1), "pipelines.q.operators.a.costs.slices"),

@@ -18,8 +18,8 @@ from penstock.engines.port import Event
 from penstock.engines.simulator.batches.binned_topic import BinnedRows, BinnedTopic
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.batches.station import BatchStation
+from penstock.engines.simulator.batches.station_network import build_stations
 from penstock.engines.simulator.batches.task_times import lognormal
-from penstock.engines.simulator.batches.wiring import stations_of
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Rescaling
 
@@ -43,7 +43,7 @@ class BatchWalk:
         self._feeds = dict(feeds)
         self._topics = {name: BinnedTopic() for name in feeds}
         seeds = np.random.SeedSequence(seed).spawn(len(pipeline.operators))
-        self.stations = stations_of(pipeline, rules, self._topics, seeds)
+        self.stations = build_stations(pipeline, rules, self._topics, seeds)
         self._readers = {
             name: [one for one in self.stations.values() if name in one.topics]
             for name in {topic for one in self.stations.values() for topic in one.topics}

@@ -12,7 +12,7 @@ from penstock.engines.simulator.records.service import ServiceTime
 from penstock.errors import InputError
 
 
-def stations_of(
+def build_stations(
     pipeline: SimulatedPipeline,
     rules: Batches,
     fed: Mapping[str, BinnedTopic],
