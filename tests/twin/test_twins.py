@@ -19,7 +19,7 @@ from penstock.errors import InputError
 from penstock.runs.spark_spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_evidence
-from penstock.twin.errors import BOUNDS, compared
+from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
 from penstock.twin.twin import figures, read_real, twin_ticks
 
@@ -204,7 +204,7 @@ def test_a_profile_of_one_load_predicts_another(
     profile = load_profile(str(tmp_path / "mine.toml"))
     real = read_real(runs / "q1-cosine")
     twins = [figures(twin_ticks(real, profile, seed), None) for seed in range(3)]
-    found = compared(figures(real.ticks, None), twins)
+    found = compare_figures(figures(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 
@@ -217,7 +217,7 @@ def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
 def test_errors_are_shares_or_numbers() -> None:
     real = {"replicas": {"avg": 10.0}, "latency_s": {"avg": 2.0}, "rescales": 5}
     twin = {"replicas": {"avg": 11.5}, "latency_s": {"avg": 1.4}, "rescales": 8}
-    replicas, latency, rescales = compared(real, [twin])
+    replicas, latency, rescales = compare_figures(real, [twin])
     assert (replicas.error, replicas.is_inside) == (pytest.approx(0.15), True)
     assert (latency.error, latency.is_inside) == (pytest.approx(-0.3), False)
     assert (rescales.error, rescales.is_inside) == (3, False)
@@ -238,7 +238,7 @@ def test_who_has_no_latency_is_not_said_to_have_none(
 ) -> None:
     rest = {"replicas": {"avg": 1.0}, "rescales": 0}
     told = [{**rest, "latency_s": {"avg": value}} for value in (real, *twins)]
-    latency = compared(told[0], told[1:])[1]
+    latency = compare_figures(told[0], told[1:])[1]
     assert latency.error == (error if error is None else pytest.approx(error))
     assert latency.is_inside is inside
 
@@ -370,7 +370,7 @@ def test_a_run_that_was_cut_has_no_twin(
     (tmp_path / "cut" / "result.json").unlink()
     assert main(["twin", str(tmp_path / "cut")]) == 2
     told = capsys.readouterr().err
-    assert "has not come to its end" in told
+    assert "has not finished" in told
     assert f"penstock run --resume {tmp_path / 'cut'}" in told
 
 

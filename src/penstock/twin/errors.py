@@ -62,7 +62,7 @@ class TwinErrors:
         return abs(self.error) <= self.bound.most + 1e-9
 
 
-def compared(real: Figures, twins: Sequence[Figures]) -> tuple[TwinErrors, ...]:
+def compare_figures(real: Figures, twins: Sequence[Figures]) -> tuple[TwinErrors, ...]:
     """Compare a run with its twins."""
     return tuple(
         TwinErrors(

@@ -1,4 +1,4 @@
-"""The fluid and the records resolution are two views of one pipeline: their means agree where both apply."""
+"""The resolutions fluid and records agree in their means where both apply."""
 
 from dataclasses import replace
 

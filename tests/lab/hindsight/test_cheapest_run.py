@@ -373,6 +373,7 @@ def test_a_run_without_an_objective_has_no_hindsight() -> None:
 
 def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
     assert "single records" in hindsight(case([5, 9], resolution="records")).approximations
+    assert "micro-batches" in hindsight(case([5, 9], resolution="batches")).approximations
     assert "single records" not in hindsight(case([5, 9])).approximations
 
 

@@ -17,7 +17,7 @@ from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
 from penstock.reports.twin_picture import panels
 from penstock.reports.twin_tables import as_document, as_json, as_table
-from penstock.twin.errors import TwinCell, compared
+from penstock.twin.errors import TwinCell, compare_figures
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 
 EXAMPLES = """\
@@ -105,7 +105,7 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
         speed_up=real.spec.speed_up,
         rate_scale=real.spec.rate_scale,
         is_fitted=directory.resolve().name in profile.runs,
-        figures=compared(truth, twins),
+        figures=compare_figures(truth, twins),
         operators={
             name: (
                 each["replicas"]["avg"],

@@ -63,13 +63,13 @@ def build_batches(
 ) -> "BatchEngine":
     """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
     # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
-    from penstock.engines.simulator.batches.binned_topic import written  # noqa: PLC0415
+    from penstock.engines.simulator.batches.binned_topic import produced_rows  # noqa: PLC0415
     from penstock.engines.simulator.batches.engine import BatchEngine  # noqa: PLC0415
     from penstock.engines.simulator.batches.simulation import BatchWalk  # noqa: PLC0415
 
     rules = profile.batches.but(**pipeline.batches)
     rows = {
-        topic: written(feed.load, feed.arrivals, feed.seed, rules.write_s)
+        topic: produced_rows(feed.load, feed.arrivals, feed.seed, rules.write_s)
         for topic, feed in feeds.items()
     }
     return BatchEngine(

@@ -226,4 +226,9 @@ def _approximations(profile: Profile, program: Program) -> str:
             " This engine follows single records: a fluid does not queue up by chance, so what "
             "meets the objective there costs more."
         )
+    if profile.resolution == "batches":
+        text += (
+            " This engine works in micro-batches: a fluid has neither their overhead nor their "
+            "length, so what meets the objective there costs more."
+        )
     return text

@@ -10,8 +10,12 @@ import pytest
 
 from penstock.engines.port import Batch, Plan
 from penstock.engines.simulator.batches.engine import BatchEngine
-from penstock.engines.simulator.batches.model import Batches, Costs, costs_for
-from penstock.engines.simulator.batches.task_times import even_tasks, fallen, sliced_tasks
+from penstock.engines.simulator.batches.model import Batches, Costs, fit_costs
+from penstock.engines.simulator.batches.task_times import (
+    draw_slice_counts,
+    even_tasks,
+    sliced_tasks,
+)
 from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Monitor, Profile, Rescaling, parse_profile
@@ -85,7 +89,7 @@ def test_an_operator_without_enough_replicas_carries_its_capacity() -> None:
 
 @pytest.mark.parametrize("capacity_rate", [0.5, 5.0, 400.0, 1e6])
 def test_costs_by_capacity_give_that_capacity(capacity_rate: float) -> None:
-    assert costs_for(capacity_rate, QUIET).capacity_rate(QUIET) == pytest.approx(capacity_rate)
+    assert fit_costs(capacity_rate, QUIET).capacity_rate(QUIET) == pytest.approx(capacity_rate)
 
 
 @pytest.mark.parametrize("look_s", [0.0, 0.03])
@@ -286,9 +290,9 @@ def test_single_rows_vary_as_they_are_told_to() -> None:
 def test_rows_fall_into_slices_in_clumps() -> None:
     draw = np.random.default_rng(5)
     for rows in (0, 1, 5, 600):
-        assert fallen(rows, 3.0, [1 / 16] * 16, draw).sum() == rows
-    single = np.array([fallen(640, 1.0, [1 / 64] * 64, draw) for _ in range(300)])
-    clumps = np.array([fallen(640, 4.0, [1 / 64] * 64, draw) for _ in range(300)])
+        assert draw_slice_counts(rows, 3.0, [1 / 16] * 16, draw).sum() == rows
+    single = np.array([draw_slice_counts(640, 1.0, [1 / 64] * 64, draw) for _ in range(300)])
+    clumps = np.array([draw_slice_counts(640, 4.0, [1 / 64] * 64, draw) for _ in range(300)])
     assert single.var() == pytest.approx(10, rel=0.1)
     assert clumps.var() == pytest.approx(40, rel=0.1)
 

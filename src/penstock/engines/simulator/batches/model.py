@@ -101,10 +101,10 @@ class Costs(Params):
         return rows / (rows * self.row_s + fixed_s + lost_s)
 
 
-def costs_for(capacity_rate: float, rules: Batches) -> Costs:
+def fit_costs(capacity_rate: float, rules: Batches) -> Costs:
     """Return costs that let a replica carry so many rows/s in full batches.
 
-    >>> round(costs_for(40.0, Batches()).capacity_rate(Batches()), 6)
+    >>> round(fit_costs(40.0, Batches()).capacity_rate(Batches()), 6)
     40.0
     """
     lost_s = rules.overhead_s(1, 0) + rules.between_s

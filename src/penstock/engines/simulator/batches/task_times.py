@@ -81,7 +81,7 @@ def sliced_tasks(
     draw: Generator,
 ) -> list[TaskRecord]:
     """Let rows fall into slices, and do the work of each slice where it is at home."""
-    counts = fallen(rows, costs.clump, shares, draw)
+    counts = draw_slice_counts(rows, costs.clump, shares, draw)
     each_s = costs.slice_s + costs.crowd_s * (len(speeds) - 1)
     loads = times_of(counts, costs.row_s, scv, draw) + each_s * (counts > 0)
     tasks = []
@@ -106,7 +106,9 @@ def sliced_tasks(
     return tasks
 
 
-def fallen(rows: int, clump: float, shares: Sequence[float], draw: Generator) -> NDArray[np.int64]:
+def draw_slice_counts(
+    rows: int, clump: float, shares: Sequence[float], draw: Generator
+) -> NDArray[np.int64]:
     """Draw how many rows fall into each slice, if those of a key come together."""
     together = max(1, round(rows / clump))
     if together > _MAX_DRAWS:
