@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.contracts.engine_checks import AT_MOST, CHECKS, OFFERED_RATE, REPLICA_RATE, Make, Paced
@@ -12,6 +13,8 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.slow
+
+RECORDED = Path(__file__).parents[1] / "recorded"
 
 PIPELINE = SimulatedPipeline(
     name="two",
@@ -28,11 +31,12 @@ PIPELINE = SimulatedPipeline(
         ),
     ),
 )
-#: Those that ship, and one more level.
+#: Those that ship, and others for more resolutions.
 PROFILES = {name: load_profile(name) for name in profiles()}
-PROFILES["batches"] = replace(PROFILES["spark"], level="batches")
+PROFILES["micro-batches"] = load_profile(str(RECORDED / "fluid-micro-batches.toml"))
+PROFILES["batches"] = replace(PROFILES["micro-batches"], resolution="batches")
 PROFILES["batches-job"] = replace(
-    PROFILES["batches"], rescaling=PROFILES["spark"].rescaling.but(scope="job")
+    PROFILES["batches"], rescaling=PROFILES["batches"].rescaling.but(scope="job")
 )
 LOAD = Workload.of_steps([OFFERED_RATE] * 60, step_s=60.0)
 

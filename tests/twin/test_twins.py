@@ -19,7 +19,7 @@ from penstock.errors import InputError
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_evidence
-from penstock.twin.errors import BOUNDS, compared
+from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
 from penstock.twin.twin import figures, read_real, twin_ticks
 
@@ -71,7 +71,7 @@ Q11 = SimulatedPipeline(
 )
 KNOWN = Profile(
     name="known",
-    level="batches",
+    resolution="batches",
     batches=RULES,
     rescaling=Rescaling(scope="native"),
     pipelines={"q1": Q1, "q11": Q11},
@@ -185,7 +185,7 @@ def test_a_profile_can_be_read_again_and_says_where_it_is_from(
     text = to_toml(fitted)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
-    assert profile.level == "batches"
+    assert profile.resolution == "batches"
     assert profile.runs == ("q1-testrun", "q11-testrun")
     assert set(profile.pipelines) == {"q1", "q11"}
     window = profile.pipelines["q11"].operators[1]
@@ -204,7 +204,7 @@ def test_a_profile_of_one_load_predicts_another(
     profile = load_profile(str(tmp_path / "mine.toml"))
     real = read_real(runs / "q1-cosine")
     twins = [figures(twin_ticks(real, profile, seed), None) for seed in range(3)]
-    found = compared(figures(real.ticks, None), twins)
+    found = compare_figures(figures(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 
@@ -217,7 +217,7 @@ def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
 def test_errors_are_shares_or_numbers() -> None:
     real = {"replicas": {"avg": 10.0}, "latency_s": {"avg": 2.0}, "rescales": 5}
     twin = {"replicas": {"avg": 11.5}, "latency_s": {"avg": 1.4}, "rescales": 8}
-    replicas, latency, rescales = compared(real, [twin])
+    replicas, latency, rescales = compare_figures(real, [twin])
     assert (replicas.error, replicas.is_inside) == (pytest.approx(0.15), True)
     assert (latency.error, latency.is_inside) == (pytest.approx(-0.3), False)
     assert (rescales.error, rescales.is_inside) == (3, False)
@@ -238,7 +238,7 @@ def test_who_has_no_latency_is_not_said_to_have_none(
 ) -> None:
     rest = {"replicas": {"avg": 1.0}, "rescales": 0}
     told = [{**rest, "latency_s": {"avg": value}} for value in (real, *twins)]
-    latency = compared(told[0], told[1:])[1]
+    latency = compare_figures(told[0], told[1:])[1]
     assert latency.error == (error if error is None else pytest.approx(error))
     assert latency.is_inside is inside
 
@@ -270,6 +270,67 @@ def test_calibrate_then_twin(
     assert "| q1 | cosine | ds2 |" in text
     assert "fitted" in text
     assert "a row waits 0.01 s" in text
+
+
+OWN_FILE = """
+import pyarrow as pa
+from penstock import Pipeline
+
+pipeline = Pipeline("mine", objective_s=2)
+pipeline.topic("rows", "id long")
+pipeline.topic("kept", "id long")
+
+@pipeline.produces("rows")
+def rows(first_id, due):
+    return pa.table({"id": range(first_id, first_id + len(due))})
+
+@pipeline.batches(reads="rows", writes="kept")
+def keep(batch):
+    return batch
+"""
+OWN = SimulatedPipeline(
+    name="mine",
+    operators=(operator("keep", (), Costs(row_s=0.016, call_s=0.01, topic="rows")),),
+)
+
+
+def test_calibrate_then_twin_of_an_own_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, profile = tmp_path / "file.py", tmp_path / "p.toml"
+    file.write_text(OWN_FILE, encoding="utf-8")
+    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
+    assert main(["calibrate", run, "-o", str(profile)]) == 0
+    assert set(load_profile(str(profile)).pipelines) == {"mine"}
+    capsys.readouterr()
+    assert main(["twin", run, "--profile", str(profile), "--seeds", "1", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["runs"][0]
+    assert (shown["query"], len(shown["figures"])) == ("mine", 3)
+    spec_options = ["--query", "mine", "--workload", "cosine * 0.00001", "--minutes", "5"]
+    assert main(["simulate", "--engine", str(profile), *spec_options, "--no-out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["processed_records"] > 0
+
+
+def test_an_older_profile_names_an_own_file_by_its_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, profile = tmp_path / "file.py", tmp_path / "p.toml"
+    file.write_text(OWN_FILE, encoding="utf-8")
+    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
+    assert main(["calibrate", run, "-o", str(profile)]) == 0
+    named = profile.read_text(encoding="utf-8").replace("pipelines.mine", f'pipelines."{file}"')
+    profile.write_text(named, encoding="utf-8")
+    assert main(["twin", run, "--profile", str(profile), "--seeds", "1"]) == 0
+    capsys.readouterr()
+
+
+def test_different_pipelines_of_one_name_do_not_go_together(runs: Path) -> None:
+    run = read_evidence(runs / "q1-testrun")
+    parts = {name: part for name, part in run.parts.items() if name != "sink"}
+    with pytest.raises(InputError, match="different pipelines named q1"):
+        calibrate([run, replace(run, parts=parts)])
 
 
 def test_simulate_takes_operators_from_the_profile(
@@ -309,7 +370,7 @@ def test_a_run_that_was_cut_has_no_twin(
     (tmp_path / "cut" / "result.json").unlink()
     assert main(["twin", str(tmp_path / "cut")]) == 2
     told = capsys.readouterr().err
-    assert "has not come to its end" in told
+    assert "has not finished" in told
     assert f"penstock run --resume {tmp_path / 'cut'}" in told
 
 

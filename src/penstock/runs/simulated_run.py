@@ -12,8 +12,9 @@ from penstock.core.policy import RunFacts
 from penstock.engines.port import Engine
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.fluid.engine import STEP_S
-from penstock.engines.simulator.library import load_pipeline, load_profile
+from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.model import SimulatedPipeline
+from penstock.engines.simulator.pipeline_choice import choose_pipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError
 from penstock.runs.journal_header import make_header
@@ -81,8 +82,8 @@ def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
     profile = with_changes(load_profile(spec.engine), spec.profile)
-    pipeline = _pipeline(spec, profile)
     load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    pipeline = _pipeline(spec, profile, load)
     policy = find_operator_policy(spec.policy)
     defaults = policy.params_for(_run_facts(pipeline, load))
     guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
@@ -103,9 +104,8 @@ def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
     )
 
 
-def _pipeline(spec: SimulationSpec, profile: Profile) -> SimulatedPipeline:
-    # one that was measured on this very engine goes before one that ships
-    pipeline = profile.pipelines.get(spec.query) or load_pipeline(spec.query)
+def _pipeline(spec: SimulationSpec, profile: Profile, load: Workload) -> SimulatedPipeline:
+    pipeline = choose_pipeline(profile, spec.query, load)
     if spec.initial is not None:
         pipeline = pipeline.starting_with(spec.initial)
     return pipeline.as_one_job() if spec.mode == "reactive" else pipeline
@@ -118,7 +118,7 @@ def simulate(spec: SimulationSpec, on_tick: Callable[[Tick], None] | None = None
 
 def _check_times(interval_s: float, objective_s: float | None, profile: Profile) -> None:
     """Refuse times that no run can have."""
-    if profile.level == "fluid" and (interval_s < 1 or interval_s % STEP_S):
+    if profile.resolution == "fluid" and (interval_s < 1 or interval_s % STEP_S):
         problem = f"must be whole seconds, at least 1, got {interval_s:g}"
         raise InputError("interval", problem, "the fluid simulator goes second by second")
     check_positive({"interval": interval_s, "objective": objective_s})

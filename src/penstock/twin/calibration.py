@@ -1,4 +1,4 @@
-"""A profile of level batches, fitted to journals of real runs, each number with its source."""
+"""A profile of resolution batches, fitted to journals of real runs, each number with its source."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +90,9 @@ def _check(runs: Sequence[Evidence]) -> None:
             problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
             hint = "calibrate runs with the same --set and --batch together"
             raise InputError("RUN", problem, hint)
+        if set(first.parts) != set(run.parts):
+            problem = f"{first.name} and {run.name} have different pipelines named {run.pipeline}"
+            raise InputError("RUN", problem, "give one of the pipelines another name")
 
 
 # --- the engine

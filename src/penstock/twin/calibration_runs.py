@@ -70,7 +70,7 @@ def read_evidence(directory: Path) -> Evidence:
         for name, some in tick.status.batches.items():
             found.setdefault(name, []).extend(some)
     if not any(found.values()):
-        hint = "only runs on Spark, or of a profile of level batches, have some"
+        hint = "only runs on Spark, or of a profile of resolution batches, have some"
         raise InputError("", "its journal tells of no batches", hint, str(directory))
     is_real = engine_kind(run.journal.run) == SPARK
     parts = declared(directory) if is_real else _simulated(run)
@@ -78,7 +78,7 @@ def read_evidence(directory: Path) -> Evidence:
     late = {n: [b for b in some if b.planned_s > BEGINNING_S] for n, some in found.items()}
     return Evidence(
         name=directory.name,
-        pipeline=spec["pipeline"] if is_real else Path(spec["query"]).stem,
+        pipeline=_declared_name(directory, spec) if is_real else Path(spec["query"]).stem,
         numbers=spec.get("numbers", {}),
         batch_s=spec.get("batch_s", 1.0),
         objective_s=run.journal.run.get("objective_s"),
@@ -112,16 +112,27 @@ def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int
     )
 
 
+def _declared_name(directory: Path, spec: Mapping[str, Any]) -> str:
+    """Return the pipeline's own name: a run of a user's file is specified by the file's path."""
+    return str(_read_description(directory).get("name", spec["pipeline"]))
+
+
+def _read_description(directory: Path) -> Mapping[str, Any]:
+    path = directory / DESCRIPTION
+    try:
+        description: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("operators", "produces"):
+            description[key]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError("", f"cannot be read: {error}", where=str(path)) from None
+    return description
+
+
 def declared(directory: Path) -> dict[str, OperatorBatches]:
     """Read what the run wrote down of its pipeline."""
-    try:
-        told = json.loads((directory / DESCRIPTION).read_text(encoding="utf-8"))
-        operators: Mapping[str, Any] = told["operators"]
-        fed: Mapping[str, Any] = told["produces"]
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(
-            "", f"cannot be read: {error}", where=str(directory / DESCRIPTION)
-        ) from None
+    description = _read_description(directory)
+    operators: Mapping[str, Any] = description["operators"]
+    fed: Mapping[str, Any] = description["produces"]
     writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
     return {
         name: OperatorBatches(

@@ -59,7 +59,7 @@ class TwinErrors:
         return abs(self.error) <= self.bound.most + 1e-9
 
 
-def compared(real: RunScores, twins: Sequence[RunScores]) -> tuple[TwinErrors, ...]:
+def compare_figures(real: RunScores, twins: Sequence[RunScores]) -> tuple[TwinErrors, ...]:
     """Compare a run with its twins."""
     return tuple(
         TwinErrors(

@@ -13,7 +13,7 @@ import numpy as np
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
-from penstock.engines.simulator.batches.session_output import last_of_keys
+from penstock.engines.simulator.batches.session_output import expected_session_ends
 from penstock.twin.calibration_runs import Evidence, OperatorBatches
 from penstock.twin.least_squares import Fit, FloatArray, fit_middle, fit_ratio
 
@@ -153,7 +153,7 @@ def _new_keys(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -
 def _lasts(some: Sequence[Batch], delay_s: float, new_keys: float) -> FloatArray:
     """Rows of each batch that are expected to come out until the end."""
     due, counts = np.array([b.planned_s for b in some]), np.array([b.rows_in for b in some])
-    expected = last_of_keys(due, counts, delay_s, new_keys, 0)
+    expected = expected_session_ends(due, counts, delay_s, new_keys, 0)
     return np.where(due <= due[-1] - delay_s, expected, 0.0)
 
 

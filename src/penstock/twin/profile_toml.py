@@ -12,10 +12,10 @@ def to_toml(made: Calibration) -> str:
     queries = list(dict.fromkeys(e.path[1] for e in made.estimates if e.path[0] == "pipelines"))
     lines = [
         "# Made by penstock calibrate from " + ", ".join(made.runs) + ".",
-        "# Each number: its 95 % interval, and what it was fitted from. What operators cost holds",
-        "# for the numbers (--set) of these runs only.",
+        "# Each number: its 95 % interval, and what it was fitted from. The costs of operators",
+        "# are valid only for the --set values of these runs.",
         f"summary = {json.dumps('Spark as measured with ' + ', '.join(queries))}",
-        'level = "batches"',
+        'resolution = "batches"',
         f"runs = {_value(list(made.runs))}",
     ]
     tables: dict[tuple[str, ...], list[Estimate]] = {}

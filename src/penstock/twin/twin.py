@@ -57,8 +57,8 @@ def read_real(directory: Path) -> Real:
     if engine_kind(run.journal.run) != SPARK:
         raise InputError("RUN", "is not a run on Spark", "penstock run makes such runs", where)
     if run.result is None:
-        hint = f"go on with it: penstock run --resume {directory}"
-        raise InputError("RUN", "has not come to its end", hint, where)
+        hint = f"resume it: penstock run --resume {directory}"
+        raise InputError("RUN", "has not finished", hint, where)
     if not run.journal.ticks:
         raise InputError("RUN", "its journal has no ticks yet", where=where)
     if run.journal.begins_s:
@@ -101,8 +101,9 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
 def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     """Return the profile's pipeline with the bounds and the replicas of the run."""
     name = real.prepared.pipeline.name
-    known = profile.pipelines.get(name)
-    if known is None or profile.level != "batches":
+    # profiles of older versions name a pipeline by the path of its file
+    known = profile.pipelines.get(name) or profile.pipelines.get(real.spec.pipeline)
+    if known is None or profile.resolution != "batches":
         hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
         raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
     if set(known.names) != set(real.parts):
@@ -110,7 +111,9 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
         raise InputError("--profile", problem, "calibrate it anew")
     numbers = {key: str(value) for key, value in real.spec.numbers.items()}
     if numbers != known.numbers:
-        problem = f"{name} was measured with {_told(known.numbers)}, the run has {_told(numbers)}"
+        problem = (
+            f"{name} was measured with {_describe(known.numbers)}, the run has {_describe(numbers)}"
+        )
         raise InputError("--profile", problem, "calibrate runs with the same numbers")
     initial = real.prepared.initial
     operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
@@ -118,8 +121,8 @@ def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **pace}))
 
 
-def _told(numbers: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "no numbers of its own"
+def _describe(numbers: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "the defaults"
 
 
 def _operator(

@@ -9,8 +9,8 @@ from penstock.engines.port import Plan
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
-from penstock.engines.simulator.profile import Monitor, Profile, Queues, Rescaling
-from penstock.engines.simulator.resolutions import LEVELS, check_used
+from penstock.engines.simulator.profile import Monitor, Profile, Queues, Rescaling, parse_profile
+from penstock.engines.simulator.resolutions import RESOLUTIONS, check_used
 from penstock.errors import InputError, NotReadyError
 from penstock.workloads.workload import Workload
 
@@ -50,6 +50,7 @@ OTHER: dict[str, Any] = {
     "batches.cold_s": 40.0,
     "batches.noise": 0.0,
     "batches.write_s": 0.5,
+    "batches.buffer_s": 0.5,
     "monitor.scrape_s": 7.0,
     "monitor.window_s": 40.0,
     "monitor.slope_window_s": 20.0,
@@ -86,10 +87,10 @@ def story(profile: Profile) -> list[str]:
     return told
 
 
-def is_used(level: str, path: str) -> bool:
+def is_used(resolution: str, path: str) -> bool:
     section, name = path.split(".")
     try:
-        check_used(level, section, [name])
+        check_used(resolution, section, [name])
     except InputError:
         return False
     return True
@@ -101,15 +102,23 @@ def test_every_number_is_looked_at() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", LEVELS)
-def test_numbers_are_refused_where_they_change_nothing_and_only_there(level: str) -> None:
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_numbers_are_refused_where_they_change_nothing_and_only_there(resolution: str) -> None:
     matters = set()
     for scope in ("job", "nobody"):  # where a change restarts everything, it is not delayed
-        base = replace(BASE, level=level, rescaling=BASE.rescaling.but(scope=scope))
+        base = replace(BASE, resolution=resolution, rescaling=BASE.rescaling.but(scope=scope))
         plain = story(base)
         for path, value in OTHER.items():
             section, name = path.split(".")
             changed = replace(base, **{section: getattr(base, section).but(**{name: value})})
             if story(changed) != plain:
                 matters.add(path)
-    assert matters == {path for path in OTHER if is_used(level, path)}
+    assert matters == {path for path in OTHER if is_used(resolution, path)}
+
+
+def test_older_profiles_call_the_resolution_level() -> None:
+    assert parse_profile("old", {"level": "batches"}).resolution == "batches"
+    with pytest.raises(InputError, match="unknown resolution 'batch'"):
+        parse_profile("old", {"level": "batch"})
+    with pytest.raises(InputError, match="unknown section"):
+        parse_profile("both", {"level": "fluid", "resolution": "fluid"})

@@ -1,4 +1,4 @@
-"""Fluid and record level are two views of one pipeline: their means agree where both apply."""
+"""The resolutions fluid and records agree in their means where both apply."""
 
 from dataclasses import replace
 
@@ -27,8 +27,8 @@ PIPELINE = SimulatedPipeline(
 LOAD = Workload.of_steps([30, 90, 20], step_s=120.0)
 
 
-def run(level: str, profile: Profile = EVEN) -> Engine:
-    return build_engine(PIPELINE, replace(profile, level=level), LOAD, "ds2", seed=3)
+def run(resolution: str, profile: Profile = EVEN) -> Engine:
+    return build_engine(PIPELINE, replace(profile, resolution=resolution), LOAD, "ds2", seed=3)
 
 
 @pytest.mark.parametrize("until", [100, 200, 350])
@@ -44,8 +44,8 @@ def test_throughput_and_backlog_agree(until: int) -> None:
 
 def test_busy_shares_agree() -> None:
     """At 30 records/s: half of what the first operator carries, 15 of 40 of the second."""
-    for level in ("fluid", "records"):
-        engine = run(level)
+    for resolution in ("fluid", "records"):
+        engine = run(resolution)
         engine.advance(100)
         seen = engine.observe().operators
         assert seen["a"].busy == pytest.approx(0.5, rel=0.05)
@@ -54,8 +54,8 @@ def test_busy_shares_agree() -> None:
 
 def test_mean_latency_under_backlog_agrees() -> None:
     means = []
-    for level in ("fluid", "records"):
-        engine = run(level)
+    for resolution in ("fluid", "records"):
+        engine = run(resolution)
         engine.advance(240)
         (latency,) = engine.status().latency.values()
         means.append(latency.mean)
@@ -64,8 +64,8 @@ def test_mean_latency_under_backlog_agrees() -> None:
 
 def test_they_drain_alike_after_a_change() -> None:
     backlogs = []
-    for level in ("fluid", "records"):
-        engine = run(level)
+    for resolution in ("fluid", "records"):
+        engine = run(resolution)
         engine.advance(200)
         engine.apply(Plan(replicas={"a": 5, "b": 5}))
         engine.advance(20)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from penstock.workloads.workload import Workload
 
 pytestmark = pytest.mark.slow
 
+MICRO_BATCHES = str(Path(__file__).parents[2] / "recorded" / "fluid-micro-batches.toml")
 TICK_S = 15
 MAP = SimulatedOperator(name="map", capacity_rate=10.0, state_mb=1000.0)
 SINK = SimulatedOperator(name="sink", capacity_rate=14.0, upstream=("map",), native=True)
@@ -241,7 +243,7 @@ def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mo
     assert done.dropped_records == 0
 
 
-@pytest.mark.parametrize("engine", ["spark", "streamhub"])
+@pytest.mark.parametrize("engine", [MICRO_BATCHES, "streamhub"])
 def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
     engine: str,
 ) -> None:
@@ -371,7 +373,8 @@ def test_a_run_without_an_objective_has_no_hindsight() -> None:
 
 
 def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
-    assert "single records" in hindsight(case([5, 9], level="records")).approximations
+    assert "single records" in hindsight(case([5, 9], resolution="records")).approximations
+    assert "micro-batches" in hindsight(case([5, 9], resolution="batches")).approximations
     assert "single records" not in hindsight(case([5, 9])).approximations
 
 

@@ -162,7 +162,7 @@ def _directory(args: argparse.Namespace, spec: SimulationSpec) -> Path | None:
 def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
     """Tell how far it is, where somebody looks and it takes long."""
     records = prepared.load.total_records
-    if prepared.profile.level != "records" or records < _MANY:
+    if prepared.profile.resolution != "records" or records < _MANY:
         return []
     engine = prepared.spec.engine
     print(f"{engine} follows each of {pretty(records)} records: this takes long", file=sys.stderr)

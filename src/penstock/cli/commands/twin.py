@@ -17,7 +17,7 @@ from penstock.reports.tables import as_text
 from penstock.reports.twin_picture import panels
 from penstock.reports.twin_tables import as_document, as_json, as_table
 from penstock.runs.result_parts import RunScores
-from penstock.twin.errors import TwinCell, compared
+from penstock.twin.errors import TwinCell, compare_figures
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 
 EXAMPLES = """\
@@ -30,7 +30,7 @@ The twin gets the workload, the seed, the policy, its parameters and the guards 
 the numbers of the profile, which penstock calibrate fits to other runs. Bounds: mean replicas
 15 %, mean latency 25 %, rescales 2.
 """
-SHIPPED = "spark-batches"
+SHIPPED = "spark"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -98,14 +98,14 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
     truth = figures(real.ticks, None)
     cell = TwinCell(
         name=directory.name,
-        query=real.spec.pipeline,
+        query=real.prepared.pipeline.name,
         workload=real.spec.workload or "",
         policy=real.header["policy"],
         numbers=real.spec.numbers,
         speed_up=real.spec.speed_up,
         rate_scale=real.spec.rate_scale,
         is_fitted=directory.resolve().name in profile.runs,
-        figures=compared(truth, twins),
+        figures=compare_figures(truth, twins),
         operators={
             name: (
                 operator.replicas.avg,

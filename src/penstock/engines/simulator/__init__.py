@@ -1,1 +1,1 @@
-"""The engine port without a cluster: fluid and record level, one profile per kind of engine."""
+"""Simulated engines at three resolutions (fluid, records, batches), one profile per engine."""

@@ -1,6 +1,7 @@
 """An engine from a pipeline, a profile and a load: fluid, record by record or batch by batch."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,14 +27,27 @@ def build_engine(
     pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
 ) -> Engine:
     """Make the engine that the profile asks for; the monitor is that of the policy."""
-    if profile.level == "records":
+    if profile.resolution == "records":
         return _records(pipeline, profile, load, seed)
-    if profile.level == "batches":
+    if profile.resolution == "batches":
         sources = [op for op in pipeline.operators if not op.upstream]
         feeds = {op.topic: SourceFeed(load * op.share) for op in sources}
-        return build_batches(pipeline, profile, feeds, seed)
+        return build_batches(_bounded(pipeline, profile, load), profile, feeds, seed)
     monitor = profile.monitor_of(policy)
     return FluidEngine(pipeline, profile, _offered(pipeline, load), monitor=monitor, seed=seed)
+
+
+def _bounded(pipeline: SimulatedPipeline, profile: Profile, load: Workload) -> SimulatedPipeline:
+    """Bound queues between operators: on Spark, full queues are what causes back-pressure."""
+    buffer_s = profile.batches.but(**pipeline.batches).buffer_s
+    if buffer_s is None:
+        return pipeline
+    limit = max(1, round(load.peak_rate * buffer_s))
+    operators = tuple(
+        replace(op, queue_limit=limit) if op.upstream and op.queue_limit is None else op
+        for op in pipeline.operators
+    )
+    return replace(pipeline, operators=operators)
 
 
 class SourceFeed(NamedTuple):
@@ -49,13 +63,13 @@ def build_batches(
 ) -> "BatchEngine":
     """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
     # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
-    from penstock.engines.simulator.batches.binned_topic import written  # noqa: PLC0415
+    from penstock.engines.simulator.batches.binned_topic import produced_rows  # noqa: PLC0415
     from penstock.engines.simulator.batches.engine import BatchEngine  # noqa: PLC0415
     from penstock.engines.simulator.batches.simulation import BatchWalk  # noqa: PLC0415
 
     rules = profile.batches.but(**pipeline.batches)
     rows = {
-        topic: written(feed.load, feed.arrivals, feed.seed, rules.write_s)
+        topic: produced_rows(feed.load, feed.arrivals, feed.seed, rules.write_s)
         for topic, feed in feeds.items()
     }
     return BatchEngine(

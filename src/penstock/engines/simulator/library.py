@@ -10,6 +10,9 @@ from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, parse_toml, read_text
 
+#: Older names of profiles; run directories and grids still have them.
+_ALIASES = {"spark-batches": "spark"}
+
 
 def profiles() -> tuple[str, ...]:
     """Names of the profiles that ship."""
@@ -23,6 +26,7 @@ def pipelines() -> tuple[str, ...]:
 
 def load_profile(name: str) -> Profile:
     """Return a profile by name, or from a TOML file by path."""
+    name = _ALIASES.get(name, name)
     data, where = _read(name, "profiles", "engine")
     try:
         return parse_profile(Path(name).stem, data)

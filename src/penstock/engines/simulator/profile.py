@@ -10,7 +10,7 @@ from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.records.model import QUEUES
-from penstock.engines.simulator.resolutions import LEVELS, check_level, check_used
+from penstock.engines.simulator.resolutions import check_resolution, check_used
 from penstock.errors import InputError, nearest
 
 
@@ -43,11 +43,13 @@ class Queues(Params):
     hop_s: float = param(0.0, "latency of one operator besides waiting", unit="s", low=0)
     batch_s: float = param(0.0, "micro-batches of this long; 0: none", unit="s", low=0)
     queue: str = param(
-        "shared", "record level: one queue, or one a replica and how", choices=QUEUES
+        "shared", "single records: one queue, or one a replica and how", choices=QUEUES
     )
-    arrival_scv: float = param(1.0, "record level: 0 even, 1 Poisson, more in bursts", low=0)
-    queue_size: int | None = param(None, "record level: most that may wait", unit="records", low=0)
-    timeout_s: float | None = param(None, "record level: age at which to drop", unit="s", low=0)
+    arrival_scv: float = param(1.0, "single records: 0 even, 1 Poisson, more in bursts", low=0)
+    queue_size: int | None = param(
+        None, "single records: most that may wait", unit="records", low=0
+    )
+    timeout_s: float | None = param(None, "single records: age at which to drop", unit="s", low=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Profile:
     name: str
     summary: str = ""
     #: "fluid"; "records" or "batches" where every one of them is followed.
-    level: str = "fluid"
+    resolution: str = "fluid"
     rescaling: Rescaling = field(default_factory=Rescaling)
     queues: Queues = field(default_factory=Queues)
     batches: Batches = field(default_factory=Batches)
@@ -114,25 +116,26 @@ _SECTIONS: dict[str, type[Params]] = {
     "monitor": Monitor,
     "loop": Loop,
 }
-_PLAIN = ("summary", "level", "runs", "max_replicas", "guards")
+_PLAIN = ("summary", "resolution", "runs", "max_replicas", "guards")
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
     """Read a profile from parsed TOML; sections named `x.policy` hold for one policy only."""
+    data = _rename_level(data)
     known = [*_SECTIONS, *_PLAIN, "pipelines"]
     for key in data:
         if key not in known:
             raise InputError(key, "unknown section", nearest(key, known))
-    level = data.get("level", LEVELS[0])
-    check_level(level)
+    resolution = data.get("resolution", "fluid")
+    check_resolution(resolution)
     values: dict[str, Any] = {key: data[key] for key in _PLAIN if key in data}
     guards, guards_for = _split(data.get("guards", {}))
     monitor, monitor_for = _split(data.get("monitor", {}))
     sections = {**data, "monitor": monitor}
     for section in _SECTIONS:
-        values[section] = _section(level, section, sections.get(section, {}), section)
+        values[section] = _section(resolution, section, sections.get(section, {}), section)
     for policy, own in monitor_for.items():
-        _section(level, "monitor", own, f"monitor.{policy}")
+        _section(resolution, "monitor", own, f"monitor.{policy}")
     values["runs"] = tuple(data.get("runs", ()))
     values["pipelines"] = FrozenDict(
         {query: _pipeline(query, told) for query, told in data.get("pipelines", {}).items()}
@@ -141,11 +144,18 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
     return Profile(name=name, **values)
 
 
-def _section(level: str, section: str, given: Mapping[str, Any], where: str) -> Params:
-    """Read numbers of a section, all of which change something at this level."""
+def _rename_level(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read profiles of older versions, which call the resolution `level`."""
+    if "level" not in data or "resolution" in data:
+        return data
+    return {"resolution" if key == "level" else key: value for key, value in data.items()}
+
+
+def _section(resolution: str, section: str, given: Mapping[str, Any], where: str) -> Params:
+    """Read numbers of a section, all of which change something at this resolution."""
     try:
         parsed = _SECTIONS[section].parse(given)
-        check_used(level, section, given)
+        check_used(resolution, section, given)
     except InputError as wrong:
         raise wrong.under(where) from None
     return parsed
@@ -166,7 +176,7 @@ def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:
             hint = f"write section.field, with a section of {', '.join(_SECTIONS)}"
             raise InputError(f"profile.{path}", "unknown", hint)
         part = getattr(profile, section)
-        given = _section(profile.level, section, {name: value}, f"profile.{section}")
+        given = _section(profile.resolution, section, {name: value}, f"profile.{section}")
         profile = replace(profile, **{section: part.but(**{name: getattr(given, name)})})
         if section == "monitor":  # what is set by hand holds for every policy
             single = {who: _without(own, name) for who, own in profile.monitor_for.items()}

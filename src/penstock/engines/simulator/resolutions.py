@@ -1,4 +1,4 @@
-"""The levels of simulation, and which numbers of a profile each uses.
+"""The resolutions of the simulator, and which numbers of a profile each uses.
 
 A number that would change nothing is refused: nobody should believe that it was simulated.
 """
@@ -11,7 +11,7 @@ _FLOWS = ("buffer_s", "retention_s", "retention_block_s", "hop_s", "batch_s")
 _RECORDS = ("queue", "arrival_scv", "queue_size", "timeout_s")
 _CHANGES = ("scope", "pause_s", "delay_s")
 
-#: What a level uses of a section; sections that are not named it uses whole.
+#: What a resolution uses of a section; sections that are not named it uses whole.
 _USED: dict[str, dict[str, tuple[str, ...]]] = {
     "fluid": {"queues": _FLOWS, "batches": ()},
     # its monitor is exact; a restart always drops queues
@@ -23,25 +23,29 @@ _USED: dict[str, dict[str, tuple[str, ...]]] = {
         "monitor": ("window_s",),
     },
 }
-LEVELS = tuple(_USED)
+RESOLUTIONS = tuple(_USED)
 
 
-def check_level(level: object) -> None:
-    """Refuse a level that there is not."""
-    if level not in LEVELS:
-        raise InputError("level", f"unknown level {level!r}", nearest(str(level), LEVELS))
+def check_resolution(resolution: object) -> None:
+    """Refuse a resolution that there is not."""
+    if resolution not in RESOLUTIONS:
+        raise InputError(
+            "resolution",
+            f"unknown resolution {resolution!r}",
+            nearest(str(resolution), RESOLUTIONS),
+        )
 
 
-def check_used(level: str, section: str, names: Iterable[str]) -> None:
-    """Refuse numbers of a section that would change nothing at this level.
+def check_used(resolution: str, section: str, names: Iterable[str]) -> None:
+    """Refuse numbers of a section that would change nothing at this resolution.
 
     >>> check_used("batches", "queues", ["hop_s"])
     Traceback (most recent call last):
-    penstock.errors.InputError: hop_s: changes nothing at level batches
-    hint: it is used at level fluid
+    penstock.errors.InputError: hop_s: changes nothing at resolution batches
+    hint: it is used at resolution fluid
     """
     for name in names:
-        users = [one for one in LEVELS if name in _USED[one].get(section, (name,))]
-        if level not in users:
-            hint = f"it is used at level {' and '.join(users)}"
-            raise InputError(name, f"changes nothing at level {level}", hint)
+        users = [one for one in RESOLUTIONS if name in _USED[one].get(section, (name,))]
+        if resolution not in users:
+            hint = f"it is used at resolution {' and '.join(users)}"
+            raise InputError(name, f"changes nothing at resolution {resolution}", hint)

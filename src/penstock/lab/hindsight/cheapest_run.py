@@ -150,7 +150,7 @@ def hindsight_key(prepared: PreparedSimulation) -> str:
         "operators": operators,
         "rescaling": asdict(profile.rescaling),
         "queues": asdict(profile.queues),
-        "bounds": [profile.level, profile.max_replicas, prepared.objective_s],
+        "bounds": [profile.resolution, profile.max_replicas, prepared.objective_s],
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
@@ -222,9 +222,14 @@ def _approximations(profile: Profile, program: Program) -> str:
         f"changes every {program.seconds} s, each kept for {program.hold * program.seconds} s or "
         "longer: the true optimum may be a little cheaper."
     )
-    if profile.level == "records":
+    if profile.resolution == "records":
         text += (
             " This engine follows single records: a fluid does not queue up by chance, so what "
             "meets the objective there costs more."
+        )
+    if profile.resolution == "batches":
+        text += (
+            " This engine works in micro-batches: a fluid has neither their overhead nor their "
+            "length, so what meets the objective there costs more."
         )
     return text

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from penstock.engines.simulator.batches.session_output import last_of_keys
+from penstock.engines.simulator.batches.session_output import expected_session_ends
 
 
 @pytest.mark.parametrize(("new_keys", "silent_s"), [(0.02, 5.0), (0.05, 10.0), (0.3, 20.0)])
@@ -16,7 +16,7 @@ def test_as_many_rows_are_the_last_as_when_every_key_is_drawn(
     due = np.arange(1200) / 10
     times = np.repeat(due, counts)
     drawn = np.mean([_lasts(rng, times, silent_s, new_keys) for _ in range(20)])
-    expected = last_of_keys(due, counts, silent_s, new_keys, 0)
+    expected = expected_session_ends(due, counts, silent_s, new_keys, 0)
     assert expected[due < due[-1] - silent_s].sum() == pytest.approx(drawn, rel=0.1)
 
 
@@ -34,6 +34,8 @@ def _lasts(rng: np.random.Generator, times: np.ndarray, silent_s: float, new_key
 
 def test_rows_before_these_have_keys_too() -> None:
     due, counts = np.array([0.0, 1.0]), np.array([1, 10])
-    alone, among = (last_of_keys(due, counts, 5.0, 0.01, before)[0] for before in (0, 5000))
+    alone, among = (
+        expected_session_ends(due, counts, 5.0, 0.01, before)[0] for before in (0, 5000)
+    )
     assert alone < 1e-9
     assert among == pytest.approx(np.exp(-10 / 50), rel=0.01)

@@ -11,8 +11,12 @@ import pytest
 from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.port import Batch, Plan
 from penstock.engines.simulator.batches.engine import BatchEngine
-from penstock.engines.simulator.batches.model import Batches, Costs, costs_for
-from penstock.engines.simulator.batches.task_times import even_tasks, fallen, sliced_tasks
+from penstock.engines.simulator.batches.model import Batches, Costs, fit_costs
+from penstock.engines.simulator.batches.task_times import (
+    draw_slice_counts,
+    even_tasks,
+    sliced_tasks,
+)
 from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Monitor, Profile, Rescaling, parse_profile
@@ -45,7 +49,7 @@ def make(
     pipeline = SimulatedPipeline(name="p", operators=operators)
     profile = Profile(
         name="p",
-        level="batches",
+        resolution="batches",
         batches=rules,
         rescaling=rescaling,
         monitor=Monitor(window_s=10.0),
@@ -86,7 +90,7 @@ def test_an_operator_without_enough_replicas_carries_its_capacity() -> None:
 
 @pytest.mark.parametrize("capacity_rate", [0.5, 5.0, 400.0, 1e6])
 def test_costs_by_capacity_give_that_capacity(capacity_rate: float) -> None:
-    assert costs_for(capacity_rate, QUIET).capacity_rate(QUIET) == pytest.approx(capacity_rate)
+    assert fit_costs(capacity_rate, QUIET).capacity_rate(QUIET) == pytest.approx(capacity_rate)
 
 
 @pytest.mark.parametrize("look_s", [0.0, 0.03])
@@ -287,9 +291,9 @@ def test_single_rows_vary_as_they_are_told_to() -> None:
 def test_rows_fall_into_slices_in_clumps() -> None:
     draw = np.random.default_rng(5)
     for rows in (0, 1, 5, 600):
-        assert fallen(rows, 3.0, [1 / 16] * 16, draw).sum() == rows
-    single = np.array([fallen(640, 1.0, [1 / 64] * 64, draw) for _ in range(300)])
-    clumps = np.array([fallen(640, 4.0, [1 / 64] * 64, draw) for _ in range(300)])
+        assert draw_slice_counts(rows, 3.0, [1 / 16] * 16, draw).sum() == rows
+    single = np.array([draw_slice_counts(640, 1.0, [1 / 64] * 64, draw) for _ in range(300)])
+    clumps = np.array([draw_slice_counts(640, 4.0, [1 / 64] * 64, draw) for _ in range(300)])
     assert single.var() == pytest.approx(10, rel=0.1)
     assert clumps.var() == pytest.approx(40, rel=0.1)
 
@@ -314,7 +318,7 @@ def with_costs(**costs: object) -> dict[str, object]:
 
 
 def test_a_profile_may_hold_measured_pipelines() -> None:
-    told = {"level": "batches", **with_costs(row_s=0.1, slices=4)}
+    told = {"resolution": "batches", **with_costs(row_s=0.1, slices=4)}
     (op,) = parse_profile("p", told).pipelines["q"].operators
     assert op.costs == Costs(row_s=0.1, slices=4)
 
@@ -322,7 +326,7 @@ def test_a_profile_may_hold_measured_pipelines() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"level": "batch"}, "level"),
+        ({"resolution": "batch"}, "resolution"),
         ({"batches": {"gap": 1}}, "batches.gap"),
         (with_costs(rows=1), "pipelines.q.operators.a.costs.rows"),
         (with_costs(slice_s=1), "pipelines.q.operators.a.costs.slices"),

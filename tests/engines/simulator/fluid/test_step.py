@@ -340,18 +340,20 @@ def test_single_numbers_of_a_profile_can_be_changed() -> None:
         ("flink", "batches.fixed_s"),
         ("pulsar", "monitor.busy_sees"),
         ("storm-restart", "rescaling.drops_queues"),
-        ("spark-batches", "queues.hop_s"),
-        ("spark-batches", "monitor.scrape_s"),
+        ("spark", "queues.hop_s"),
+        ("spark", "monitor.scrape_s"),
     ],
 )
 def test_numbers_that_would_change_nothing_are_refused(engine: str, path: str) -> None:
     profile, (section, name) = load_profile(engine), path.split(".")
     value = getattr(getattr(profile, section), name)
-    with pytest.raises(InputError, match=f"changes nothing at level {profile.level}") as caught:
+    with pytest.raises(
+        InputError, match=f"changes nothing at resolution {profile.resolution}"
+    ) as caught:
         with_changes(profile, {path: value})
     assert caught.value.field == f"profile.{path}"
     with pytest.raises(InputError) as caught:
-        parse_profile("x", {"level": profile.level, section: {name: value}})
+        parse_profile("x", {"resolution": profile.resolution, section: {name: value}})
     assert caught.value.field == path
 
 

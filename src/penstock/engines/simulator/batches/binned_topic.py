@@ -47,7 +47,7 @@ class BinnedRows(NamedTuple):
 NOTHING = BinnedRows(np.empty(0), np.empty(0, dtype=np.int64))
 
 
-def joined(parts: list[BinnedRows]) -> BinnedRows:
+def join_rows(parts: list[BinnedRows]) -> BinnedRows:
     """Return several rows as one."""
     if len(parts) == 1:
         return parts[0]
@@ -105,7 +105,7 @@ class BinnedTopic:
             del self._commits[:gone], self._starts[:gone]
 
 
-def written(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[BinnedRows]:
+def produced_rows(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[BinnedRows]:
     """Yield what a producer writes each time: the rows that became due since the last time."""
     bins_a_write = max(1, round(write_s / BIN_S))
     width = write_s / bins_a_write

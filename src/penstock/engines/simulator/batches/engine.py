@@ -62,7 +62,7 @@ class BatchEngine:
     @property
     def capabilities(self) -> Capabilities:
         """Replicas only; who pauses for a change depends on the profile."""
-        return Capabilities(pauses=self._walk.who_pauses)
+        return Capabilities(pauses=self._walk.pausing_operators)
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, with a look at records and queues as often as on Spark."""

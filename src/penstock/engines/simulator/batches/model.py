@@ -35,6 +35,13 @@ class Batches(Params):
     )
     noise: float = param(0.2, "spread of overheads: sigma of a lognormal factor", low=0)
     write_s: float = param(0.05, "producers write this often", unit="s", low=0, above=True)
+    buffer_s: float | None = param(
+        None,
+        "the load's peak for this long fits between two operators; none: unbounded",
+        unit="s",
+        low=0,
+        above=True,
+    )
 
     def slower(self, at_s: float) -> float:
         """How many times longer overheads take so many seconds after the beginning."""
@@ -94,10 +101,10 @@ class Costs(Params):
         return rows / (rows * self.row_s + fixed_s + lost_s)
 
 
-def costs_for(capacity_rate: float, rules: Batches) -> Costs:
+def fit_costs(capacity_rate: float, rules: Batches) -> Costs:
     """Return costs that let a replica carry so many rows/s in full batches.
 
-    >>> round(costs_for(40.0, Batches()).capacity_rate(Batches()), 6)
+    >>> round(fit_costs(40.0, Batches()).capacity_rate(Batches()), 6)
     40.0
     """
     lost_s = rules.overhead_s(1, 0) + rules.between_s

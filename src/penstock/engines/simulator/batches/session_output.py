@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from penstock.workloads.piecewise import FloatArray
 
 
-def last_of_keys(
+def expected_session_ends(
     due: FloatArray, counts: NDArray[np.int64], silent_s: float, new_keys: float, before: int
 ) -> FloatArray:
     """How many rows at each due time, in order, are expected to be the last of their session.

@@ -18,8 +18,8 @@ from penstock.engines.microbatch.dealing import cuts
 from penstock.engines.simulator.batches.binned_topic import BinnedRows, BinnedTopic
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.batches.station import BatchStation
+from penstock.engines.simulator.batches.station_network import build_stations
 from penstock.engines.simulator.batches.task_times import lognormal
-from penstock.engines.simulator.batches.wiring import stations_of
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Rescaling
 
@@ -43,7 +43,7 @@ class BatchWalk:
         self._feeds = dict(feeds)
         self._topics = {name: BinnedTopic() for name in feeds}
         seeds = np.random.SeedSequence(seed).spawn(len(pipeline.operators))
-        self.stations = stations_of(pipeline, rules, self._topics, seeds)
+        self.stations = build_stations(pipeline, rules, self._topics, seeds)
         self._readers = {
             name: [one for one in self.stations.values() if name in one.topics]
             for name in {topic for one in self.stations.values() for topic in one.topics}
@@ -52,7 +52,7 @@ class BatchWalk:
         self.pause_s = 0.0
         self.events: list[RescaledEvent] = []
         #: Replicas that those have who stand still for a change, when they go on, and since when.
-        self._wishes: dict[str, tuple[int, float]] = {}
+        self._pending_changes: dict[str, tuple[int, float]] = {}
         self._halts: list[_Halt] = []
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = count()
@@ -87,15 +87,15 @@ class BatchWalk:
 
     def is_changing(self, name: str) -> bool:
         """Whether an operator stands still for a change, or soon will."""
-        return name in self._wishes
+        return name in self._pending_changes
 
     def order(self, name: str, replicas: int) -> None:
         """Let an operator have other replicas from its next batch on, or after a pause."""
         station = self.stations[name]
         delay_s = self._rescaling.delay_s
-        if name in self.who_pauses:
-            is_under_way = name in self._wishes
-            self._wishes[name] = (replicas, self.now_s)
+        if name in self.pausing_operators:
+            is_under_way = name in self._pending_changes
+            self._pending_changes[name] = (replicas, self.now_s)
             if not is_under_way:
                 self._at(self.now_s + delay_s, lambda: self._halt(station))
         elif delay_s:
@@ -104,7 +104,7 @@ class BatchWalk:
             station.change(replicas, self.now_s)
 
     @property
-    def who_pauses(self) -> frozenset[str]:
+    def pausing_operators(self) -> frozenset[str]:
         """Operators that stand still when their replicas change."""
         scope = self._rescaling.scope
         native = {op.name for op in self.pipeline.operators if op.native}
@@ -214,12 +214,12 @@ class BatchWalk:
         self._halts.remove(halt)
         for one in halt.stations:
             one.is_held = False
-            if one.name in self._wishes:
-                self._tell_change(one, length_s)
+            if one.name in self._pending_changes:
+                self._report_change(one, length_s)
             self._ask(one, self.now_s)
 
-    def _tell_change(self, station: BatchStation, pause_s: float) -> None:
-        replicas, asked_s = self._wishes.pop(station.name)
+    def _report_change(self, station: BatchStation, pause_s: float) -> None:
+        replicas, asked_s = self._pending_changes.pop(station.name)
         event = RescaledEvent(
             at=self.now_s,
             operator=station.name,

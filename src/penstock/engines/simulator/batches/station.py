@@ -15,11 +15,11 @@ from penstock.engines.simulator.batches.binned_topic import (
     NOTHING,
     BinnedRows,
     BinnedTopic,
-    joined,
+    join_rows,
     whole_rows,
 )
 from penstock.engines.simulator.batches.model import Costs
-from penstock.engines.simulator.batches.session_output import last_of_keys
+from penstock.engines.simulator.batches.session_output import expected_session_ends
 from penstock.engines.simulator.batches.task_times import even_tasks, lognormal, sliced_tasks
 from penstock.engines.simulator.profile import Rescaling
 
@@ -158,7 +158,7 @@ class BatchStation:
             tasks=tuple(tasks),
             waiting=sum(waiting.values()),
         )
-        self.current, self.is_idle = (record, joined(parts)), False
+        self.current, self.is_idle = (record, join_rows(parts)), False
         return max(task.busy_s for task in tasks)
 
     def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
@@ -195,20 +195,20 @@ class BatchStation:
             return rows
         # what a batch may close is decided by the batches before it, as with a watermark
         until_s = self.latest_s - self.costs.out_delay_s
-        together = joined([self.kept, rows])
+        together = join_rows([self.kept, rows])
         out = together.due <= until_s
         self.kept = BinnedRows(together.due[~out], together.counts[~out])
         if len(taken.due):
             self.latest_s = max(self.latest_s, float(taken.due.max()))
         if not self.costs.new_keys:
             return BinnedRows(together.due[out], together.counts[out])
-        return self._silent(together, int(np.count_nonzero(out)))
+        return self._session_rows(together, int(np.count_nonzero(out)))
 
-    def _silent(self, rows: BinnedRows, settled: int) -> BinnedRows:
+    def _session_rows(self, rows: BinnedRows, settled: int) -> BinnedRows:
         """Return those of the oldest rows whose keys did not come again."""
         order = np.argsort(rows.due, kind="stable")
         due, counts, costs = rows.due[order], rows.counts[order], self.costs
-        lasts = last_of_keys(due, counts, costs.out_delay_s, costs.new_keys, self.settled)
+        lasts = expected_session_ends(due, counts, costs.out_delay_s, costs.new_keys, self.settled)
         self.settled += int(counts[:settled].sum())
         shown, self.rest = whole_rows(due[:settled], lasts[:settled], self.rest)
         return shown

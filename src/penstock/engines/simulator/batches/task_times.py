@@ -16,6 +16,9 @@ from penstock.engines.microbatch.dealing import cuts
 from penstock.engines.simulator.batches.model import Costs
 from penstock.workloads.piecewise import FloatArray
 
+#: More rows than this are drawn by slice, not one by one.
+_MAX_DRAWS = 10_000
+
 
 def lognormal(draw: Generator, sigma: float) -> float:
     """Draw a factor of mean 1."""
@@ -78,7 +81,7 @@ def sliced_tasks(
     draw: Generator,
 ) -> list[TaskRecord]:
     """Let rows fall into slices, and do the work of each slice where it is at home."""
-    counts = fallen(rows, costs.clump, shares, draw)
+    counts = draw_slice_counts(rows, costs.clump, shares, draw)
     each_s = costs.slice_s + costs.crowd_s * (len(speeds) - 1)
     loads = times_of(counts, costs.row_s, scv, draw) + each_s * (counts > 0)
     tasks = []
@@ -103,9 +106,16 @@ def sliced_tasks(
     return tasks
 
 
-def fallen(rows: int, clump: float, shares: Sequence[float], draw: Generator) -> NDArray[np.int64]:
+def draw_slice_counts(
+    rows: int, clump: float, shares: Sequence[float], draw: Generator
+) -> NDArray[np.int64]:
     """Draw how many rows fall into each slice, if those of a key come together."""
     together = max(1, round(rows / clump))
+    if together > _MAX_DRAWS:
+        counts = draw.multinomial(together, shares)
+        return np.diff(np.floor(np.cumsum(counts) * rows / together + 1e-9), prepend=0.0).astype(
+            np.int64
+        )
     sizes = np.diff(cuts([1.0] * together, rows)) if together < rows else np.ones(rows, dtype=int)
     homes = draw.choice(len(shares), size=len(sizes), p=shares)
     return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)

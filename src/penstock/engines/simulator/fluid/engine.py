@@ -63,7 +63,7 @@ class FluidEngine:
     @property
     def capabilities(self) -> Capabilities:
         """Replicas only; who pauses for a change depends on the profile."""
-        return Capabilities(pauses=self._change.who_pauses())
+        return Capabilities(pauses=self._change.pausing_operators())
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, in whole steps."""

@@ -31,7 +31,7 @@ class RescaleInProgress:
         """Whether a change waits for its effect, or a pause for its end."""
         return self._effect_s is not None or self._resumes is not None
 
-    def who_pauses(self) -> frozenset[str]:
+    def pausing_operators(self) -> frozenset[str]:
         """Operators that stop when their parallelism changes."""
         match self._rules.scope:
             case "nobody":

@@ -19,8 +19,8 @@ class RecordEngine:
     """A `RecordSimulator` that can be observed and rescaled.
 
     >>> from penstock.engines.simulator.records.model import RecordPipeline
-    >>> from penstock.engines.simulator.records.service import Service
-    >>> work = Service(distribution="deterministic", mean_s=0.5)
+    >>> from penstock.engines.simulator.records.service import ServiceTime
+    >>> work = ServiceTime(distribution="deterministic", mean_s=0.5)
     >>> pipeline = RecordPipeline(operators=(RecordOperator(name="map", service=work),))
     >>> engine = RecordEngine(RecordSimulator(pipeline, {"map": range(100)}, seed=1))
     >>> engine.advance(60)

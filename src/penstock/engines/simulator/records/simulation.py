@@ -42,8 +42,8 @@ class RecordSimulator:
     With `trace`, every record that an operator finishes is appended to that list.
 
     >>> from penstock.engines.simulator.records.model import RecordOperator
-    >>> from penstock.engines.simulator.records.service import Service
-    >>> work = Service(distribution="deterministic", mean_s=1.0)
+    >>> from penstock.engines.simulator.records.service import ServiceTime
+    >>> work = ServiceTime(distribution="deterministic", mean_s=1.0)
     >>> pipeline = RecordPipeline(operators=(RecordOperator(name="map", service=work),))
     >>> simulator = RecordSimulator(pipeline, {"map": [0.0, 0.5]}, seed=1)
     >>> simulator.advance(10)

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from penstock.engines.simulator.batches.binned_topic import BinnedTopic
-from penstock.engines.simulator.batches.model import Batches, costs_for
+from penstock.engines.simulator.batches.model import Batches, fit_costs
 from penstock.engines.simulator.batches.station import BatchStation, Output
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.records.service import ServiceTime
 from penstock.errors import InputError
 
 
-def stations_of(
+def build_stations(
     pipeline: SimulatedPipeline,
     rules: Batches,
     fed: Mapping[str, BinnedTopic],
@@ -22,7 +22,7 @@ def stations_of(
     made = {op.name: _outputs(op, pipeline) for op in pipeline.operators}
     stations = {}
     for op, seed in zip(pipeline.operators, seeds, strict=True):
-        costs = op.costs or costs_for(op.capacity_rate, rules)
+        costs = op.costs or fit_costs(op.capacity_rate, rules)
         reads = dict(made[up][op.name] for up in op.upstream)
         topics = {name: output.topic for name, output in reads.items()}
         if not topics:
