@@ -133,7 +133,7 @@ def _state_of(layout: RunLayout, operator: str) -> list[str]:
         return []
     record = BatchLog(layout.batches(operator)).last()
     if record is not None and record.state is not None:
-        rows = sum(run.rows for runs in record.state.runs.values() for run in runs)
+        rows = sum(file.rows for files in record.state.state_files.values() for file in files)
         return [f"it remembers {pretty(rows)} rows of state"]
     return ["it remembers state of Spark"] if layout.native(operator).is_file() else []
 

@@ -29,7 +29,7 @@ from penstock.pipelines.stateful.ready_function import Ready
 from penstock.pipelines.stateful.slice_call import SliceFunction, call_slice, split_inputs
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import later, latest_time, watermark_after
-from penstock.state.compaction import how_many
+from penstock.state.compaction import merge_count
 from penstock.state.handle import State
 from penstock.state.merge import Age, live, newest
 from penstock.state.sorted_layer import SortedLayer
@@ -110,7 +110,7 @@ def try_batches(
 
 
 class _Trial:
-    """The levels of all slices and the watermark, from batch to batch."""
+    """The layers of all slices and the watermark, from batch to batch."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Trial:
         self.watermark: int | None = None
         self._function, self._slicing, self._output = function, slicing, output
         self._key, self._values = state_schemas(slicing, schemas)
-        self._levels: dict[int, list[SortedLayer]] = {}
+        self._layers: dict[int, list[SortedLayer]] = {}
         self._latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
         self._before: int | None = None
 
@@ -135,7 +135,7 @@ class _Trial:
         parts = split_inputs(self._slicing, inputs)
         none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
         found, late = [], []
-        for number in sorted({*parts, *self._levels}):
+        for number in sorted({*parts, *self._layers}):
             state = self._open(number, now)
             if number not in parts and not state.is_due():
                 continue
@@ -152,14 +152,14 @@ class _Trial:
     def state(self) -> pa.Table:
         """Return all rows of the state."""
         schema = pa.schema([*self._key, *self._values])
-        rows = [rows for number in sorted(self._levels) for rows in self._open(number).scan()]
+        rows = [rows for number in sorted(self._layers) for rows in self._open(number).scan()]
         return pa.Table.from_batches([batch.cast(schema) for batch in rows], schema)
 
     def _open(self, number: int, now: int | None = None) -> State:
         return State.open(
             self._key,
             self._values,
-            self._levels.get(number, ()),
+            self._layers.get(number, ()),
             slice=number,
             watermark=self.watermark,
             before=self._before,
@@ -168,15 +168,17 @@ class _Trial:
         )
 
     def _keep(self, number: int, changes: SortedLayer | None) -> None:
-        """Lay a level on top; those below are merged when they are of about the same size."""
-        levels = self._levels.get(number, [])
-        if count := how_many([len(level) for level in levels]):
-            merged = newest([level.chunks[0] for level in levels[:count]], len(self._key))
-            if count == len(levels):  # nothing lies below that a row would have to hide
+        """Lay a layer on top; those below are merged when they are of about the same size."""
+        layers = self._layers.get(number, [])
+        if count := merge_count([len(layer) for layer in layers]):
+            merged = newest([layer.chunks[0] for layer in layers[:count]], len(self._key))
+            if count == len(layers):  # nothing lies below that a row would have to hide
                 mark = self.watermark
-                merged = live(merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, told=mark))
-            levels = [*([SortedLayer([merged])] if len(merged) else []), *levels[count:]]
-        self._levels[number] = levels if changes is None else [changes, *levels]
+                merged = live(
+                    merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, fired_up_to=mark)
+                )
+            layers = [*([SortedLayer([merged])] if len(merged) else []), *layers[count:]]
+        self._layers[number] = layers if changes is None else [changes, *layers]
 
 
 def _schemas(
