@@ -40,8 +40,8 @@ from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.native_state.repartition import native_settings, settings
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.nexmark.bids import NUMBERS
 from penstock.nexmark.event_order import BIDS
+from penstock.nexmark.events import BID_FIELDS
 from penstock.nexmark.queries import QUERIES
 from penstock.nexmark.spark_source import NexmarkSource
 from penstock.pipelines.pipeline import Pipeline
@@ -253,7 +253,7 @@ def plain_rate(spark: SparkSession, place: Path, case: Case, topics: list[Path])
 def generated_rate(spark: SparkSession, place: Path, most: float) -> float:
     """Rows a second of the generator as a source: numbers of bids."""
     _say("the generator as a source")
-    options = {"kind": "bids", "hot": "off", "columns": ", ".join(NUMBERS), "partitions": TASKS}
+    options = {"kind": "bids", "hot": "off", "columns": ", ".join(BID_FIELDS), "partitions": TASKS}
     reader = spark.readStream.format(NexmarkSource.name()).options(**options)
     return _streamed(spark, place, reader.option("rowsPerBatch", int(most * BATCH_S)).load())
 

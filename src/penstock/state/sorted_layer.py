@@ -6,7 +6,7 @@ equal hashes are in one chunk, and a key is in a layer at most once.
 Timers: the watermark never falls, and the watermark of one batch is `before` in the next. Each
 layer fires the timers in (before, watermark]; earlier ones have fired. The exception is a timer
 that had already passed when it was set: a layer knows the watermark of the batch that wrote it
-(`at`) and fires the timers up to it as well. The caller puts such rows again without their timer, so
+(`at`) and fires the timers up to it as well. The caller puts such rows again without a timer, so
 that a newer layer hides them. A merge leaves no such timers, because it happens in a batch that
 fires all timers of the layers it merges.
 """

@@ -22,6 +22,7 @@ from penstock.pipelines.stateful.columns import (
 )
 from penstock.pipelines.stateful.groups import (
     Columns,
+    Groups,
     Numbers,
     columns_of,
     each_alone,
@@ -29,7 +30,6 @@ from penstock.pipelines.stateful.groups import (
     pc,
     take,
 )
-from penstock.pipelines.stateful.intervals import merge_close
 from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.pipelines.stateful.time_windows import END, START
 from penstock.pipelines.stateful.totals import STAMP, total, total_again, total_fields
@@ -126,7 +126,7 @@ class Sessions(Ready):
     def _merged(self, sessions: pa.RecordBatch) -> pa.RecordBatch:
         """Make one of those that are less than a gap apart."""
         owner, start, last = _intervals(sessions)
-        groups = merge_close(owner, start, last, self.gap_us)
+        groups = _merge_close(owner, start, last, self.gap_us)
         ends = np.full(groups.count, NO_TIME)
         np.maximum.at(ends, groups.of, last)
         totals = total_again(columns_of(sessions, sessions.schema.names[_TOTALS:]), groups)
@@ -192,3 +192,25 @@ def _intervals(sessions: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers]:
 def _numbers(sessions: pa.RecordBatch, field: pa.Field) -> Numbers:
     found: Numbers = sessions.column(field.name).cast(pa.int64()).to_numpy()
     return found
+
+
+def _merge_close(key: Numbers, start: Numbers, last: Numbers, gap: int) -> Groups:
+    """Group the intervals [start, last] of each key that are less than a gap apart.
+
+    >>> _merge_close(np.zeros(3, int), np.array([20, 0, 9]), np.array([20, 0, 11]), gap=10).of
+    array([0, 0, 0])
+    >>> _merge_close(np.zeros(3, int), np.array([20, 0, 9]), np.array([20, 0, 10]), gap=10).of
+    array([1, 0, 0])
+    """
+    order = np.lexsort((start, key))
+    key, start, last = key[order], start[order], last[order]
+    # the latest end so far, by rank, so that one key cannot reach into the next
+    by_last = np.lexsort((last, key))
+    rank = np.empty_like(by_last)
+    rank[by_last] = np.arange(len(rank))
+    reach = last[by_last[np.maximum.accumulate(rank)]]
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (key[1:] != key[:-1]) | (start[1:] - reach[:-1] >= gap)
+    of = np.empty(len(order), np.int64)
+    of[order] = np.cumsum(begins) - 1
+    return Groups(of, order[begins])
