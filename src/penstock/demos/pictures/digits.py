@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.demos.pictures.grey_images import Pictures, shrink
 from penstock.demos.pictures.photos import CELL, CHALK, DIGIT, SIDE, draw
-from penstock.demos.scikit_learn import import_scikit_learn
+from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.pipelines import record_draws as draws
 
 Digits = NDArray[np.float64]
@@ -85,7 +85,7 @@ def _around(chalk: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 @cache
-def trained() -> Model:
+def train_recogniser() -> Model:
     """Train the recogniser on photos of the first half; a process does it once.
 
     Each label gets a normal distribution of its own, which takes one pass over the digits.

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.demos.scikit_learn import import_scikit_learn
+from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.demos.texts import lookups
 from penstock.pipelines import record_draws as draws
 
@@ -55,7 +55,7 @@ def measure(names: pa.Array) -> dict[str, draws.Floats]:
 
 
 @cache
-def trained() -> Tree:
+def train_classifier() -> Tree:
     """Train a tree on lookups that no record makes; a process does it once."""
     ids = draws.TRAINING + np.arange(_TRAINED_ON)
     measures = measure(lookups.names(ids))

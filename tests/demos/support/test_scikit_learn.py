@@ -17,7 +17,7 @@ def no_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Block the import, and what an earlier test may have trained."""
     for name in ("datasets", "discriminant_analysis", "tree"):
         monkeypatch.setitem(sys.modules, f"sklearn.{name}", None)
-    for cached in (digits.halves, digits.trained, name_shape.trained):
+    for cached in (digits.halves, digits.train_recogniser, name_shape.train_classifier):
         cached.cache_clear()
 
 
@@ -28,9 +28,9 @@ def test_photos_of_digits_need_it() -> None:
 
 def test_the_recogniser_needs_it() -> None:
     with pytest.raises(InputError, match=HINT):
-        digits.trained()
+        digits.train_recogniser()
 
 
 def test_the_classifier_of_names_needs_it() -> None:
     with pytest.raises(InputError, match=HINT):
-        name_shape.trained()
+        name_shape.train_classifier()
