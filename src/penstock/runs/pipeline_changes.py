@@ -21,7 +21,8 @@ from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.renames import find_renames
 from penstock.topics.embedded.readers import positions
-from penstock.topics.embedded.topic import Topic, check_topic
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.description import check_topic
 
 DESCRIPTION = "pipeline.json"
 #: In the description of a run: earlier names of its operators, by present name.

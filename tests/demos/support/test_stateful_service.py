@@ -26,7 +26,7 @@ def test_the_answer_is_the_same_after_its_time() -> None:
 
 def test_it_says_what_the_function_says() -> None:
     waiting = with_service(sessions(by="word", gap_s=1), EmulatedService(), "session")
-    with pytest.raises(InputError, match="ttl_s: would take from"):
+    with pytest.raises(InputError, match="ttl_s: would delete open state of"):
         try_batches(waiting, BATCHES, COLUMNS, ttl_s=5)
     waiting = with_service(counts(by="wort"), EmulatedService(), "count")
     with pytest.raises(InputError, match="did you mean 'word'"):
