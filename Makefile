@@ -61,8 +61,9 @@ reproduce: setup ## run the published experiments, judge every claim; about 10 m
 
 lock: setup      ## pin all dependencies again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
-	@$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --universal \
-		--python-version 3.11 --no-emit-index-url --no-emit-find-links --upgrade --quiet \
+	@$(BIN)/uv pip compile pyproject.toml --extra demo --extra plots --group dev \
+		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
+		--no-emit-find-links --upgrade --quiet \
 		--custom-compile-command "make lock" -o requirements.lock
 
 clean:           ## remove everything that the other targets made

@@ -1,4 +1,4 @@
-"""What a decision costs as pipelines grow: 10, 100, 1,000 operators, every policy.
+"""The cost of a decision as pipelines grow: 10, 100, 1,000 operators, every policy.
 
 Prints milliseconds for orientation and ratios to compare: growth from 100 to 1,000
 operators, where about 10 is linear. The pipelines are layered random graphs with a few
@@ -15,7 +15,7 @@ from penstock.control.registry import builtin_policies
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.policy import Policy
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
-from sides.timing import quickest
+from sides.timing import fastest_s
 
 SIZES = (10, 100, 1000)
 #: The aim: at most this from 100 to 1,000 operators.
@@ -70,8 +70,8 @@ def cost(policy: Policy, size: int) -> float:
     history = [make(size, 15.0 * tick) for tick in range(TICKS)]
     params = policy.params()
     gc.collect()
-    gc.freeze()  # the collector shall not walk what was made for the benchmark
-    return quickest(lambda: policy.decide(history, [], params), 0.4)
+    gc.freeze()  # keep the collector away from the data of the benchmark
+    return fastest_s(lambda: policy.decide(history, [], params), min_s=0.4)
 
 
 def main() -> int:

@@ -40,16 +40,16 @@ from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.native_state.repartition import native_settings, settings
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.nexmark.bids import NUMBERS
 from penstock.nexmark.event_order import BIDS
+from penstock.nexmark.events import BID_FIELDS
 from penstock.nexmark.queries import QUERIES
 from penstock.nexmark.spark_source import NexmarkSource
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import without_event
-from sides.filling import SETTING, Feeding, fill, make_topics, ready_rows, whole_events
+from sides.event_topics import SETTING, TopicFeeder, fill, make_topics, ready_rows, whole_events
 from sides.plain import plain_q1, plain_q2, plain_q3, plain_q5, plain_q8, plain_q11
-from spark import gaps
+from sides.timing import commit_gaps, show_step
 
 #: A full topic is worked on for so many full batches, or so many seconds, or until it is empty.
 FULL, MAX_S = 4, 30.0
@@ -80,10 +80,6 @@ def main() -> int:
             print(f"| {query} | {figure} | {measured} | {aim} |", flush=True)
         end_session(spark)
     return 0
-
-
-def _say(what: str) -> None:
-    print(f"  {what}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +137,7 @@ def queries(
     """Each query: its own operator, the whole pipeline, and changes of k."""
     shared = whole_topics(place / "whole")
     for case in cases:
-        _say(f"{case.query}: filling topics")
+        show_step(f"{case.query}: filling topics")
         operator = case.pipeline().operators[case.own]
         filled = RunLayout(place / case.query)
         topics = make_topics(case.pipeline(), filled, operator.reads)
@@ -192,7 +188,7 @@ def _millions(rate: float) -> str:
 
 def own_rate(spark: SparkSession, run: Path, case: Case, topics: list[Path]) -> float:
     """Rows a second of a query's own operator on full topics."""
-    _say(f"{case.query}: own operator")
+    show_step(f"{case.query}: own operator")
     engine = SparkEngine(spark, case.alone(), _linked(run, topics))
     engine.start()
     while not is_enough(found := full_batches(_seconds(records_of(engine, case.own)))):
@@ -244,7 +240,7 @@ def records_of(engine: SparkEngine, name: str, first: int = 0) -> list[BatchReco
 
 def plain_rate(spark: SparkSession, place: Path, case: Case, topics: list[Path]) -> float:
     """Rows a second of a plain query over the same topics."""
-    _say(f"{case.query}: {case.plain.__name__}")
+    show_step(f"{case.query}: {case.plain.__name__}")
     reader = spark.readStream.format(TopicRows.name())
     frames = [reader.option("topic", str(topic)).load() for topic in topics]
     return _streamed(spark, place, case.plain(*frames))
@@ -252,8 +248,8 @@ def plain_rate(spark: SparkSession, place: Path, case: Case, topics: list[Path])
 
 def generated_rate(spark: SparkSession, place: Path, most: float) -> float:
     """Rows a second of the generator as a source: numbers of bids."""
-    _say("the generator as a source")
-    options = {"kind": "bids", "hot": "off", "columns": ", ".join(NUMBERS), "partitions": TASKS}
+    show_step("the generator as a source")
+    options = {"kind": "bids", "hot": "off", "columns": ", ".join(BID_FIELDS), "partitions": TASKS}
     reader = spark.readStream.format(NexmarkSource.name()).options(**options)
     return _streamed(spark, place, reader.option("rowsPerBatch", int(most * BATCH_S)).load())
 
@@ -270,10 +266,10 @@ def _streamed(spark: SparkSession, place: Path, frame: DataFrame) -> float:
     deadline = time.monotonic() + MAX_S
     while time.monotonic() < deadline and not is_enough(found := full_batches(seen.values())):
         time.sleep(0.1)
-        for told in query.recentProgress:
-            if told["numInputRows"] and told["batchId"] > 1:
-                took_s = told["durationMs"]["triggerExecution"] / 1000
-                seen[told["batchId"]] = (told["numInputRows"], took_s)
+        for progress in query.recentProgress:
+            if progress["numInputRows"] and progress["batchId"] > 1:
+                took_s = progress["durationMs"]["triggerExecution"] / 1000
+                seen[progress["batchId"]] = (progress["numInputRows"], took_s)
         if query.exception():
             raise RuntimeError(query.exception())
         if seen and not (query.status["isDataAvailable"] or query.status["isTriggerActive"]):
@@ -332,7 +328,7 @@ class TopicRowsReader(DataSourceStreamReader):
 
 def whole_topics(run: Path) -> dict[str, Path]:
     """Topics of whole events, as all pipelines read them."""
-    _say("filling topics with whole events")
+    show_step("filling topics with whole events")
     layout, paths = RunLayout(run), {}
     pipelines = [QUERIES[query].build("thesis", SETTING) for query in ("q1", "q3")]
     for pipeline in pipelines:
@@ -345,7 +341,7 @@ def whole_topics(run: Path) -> dict[str, Path]:
 
 def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Path]) -> float:
     """Rows a second from the first topic to the end of the last operator's work."""
-    _say(f"{case.query}: whole pipeline")
+    show_step(f"{case.query}: whole pipeline")
     pipeline = case.pipeline()
     layout = _linked(run, [topics[name] for name in pipeline.feeds])
     engine = SparkEngine(spark, pipeline, layout)
@@ -354,13 +350,15 @@ def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Pat
         engine.advance(0.25)
         assert not engine.failed, engine.failed
     engine.stop()
-    doors = [op.name for op in pipeline.operators.values() if set(op.reads) & set(pipeline.feeds)]
-    first = [records_of(engine, name) for name in doors]
+    first_operators = [
+        op.name for op in pipeline.operators.values() if set(op.reads) & set(pipeline.feeds)
+    ]
+    first = [records_of(engine, name) for name in first_operators]
     # from when batches are about as large as they become
     begun = max(records[min(3, len(records) - 2)].committed_at for records in first)
     done = sum(r.rows_in for records in first for r in records if r.committed_at > begun)
-    all_of_them = [r for name in pipeline.operators for r in records_of(engine, name)]
-    ended = max(record.committed_at for record in all_of_them if record.rows_in)
+    all_records = [r for name in pipeline.operators for r in records_of(engine, name)]
+    ended = max(record.committed_at for record in all_records if record.rows_in)
     shutil.rmtree(run)
     return done / (ended - begun)
 
@@ -370,7 +368,7 @@ def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Pat
 
 def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float], float]:
     """Gaps between commits of the own operator around changes of k, and the usual one."""
-    _say(f"{case.query}: changes of k")
+    show_step(f"{case.query}: changes of k")
     pipeline, layout = case.pipeline(), RunLayout(run)
     reads = pipeline.operators[case.own].reads
     made = [pa.Table.from_batches(ready_rows(pipeline, name, ENOUGH)) for name in reads]
@@ -378,7 +376,7 @@ def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float]
     start_workers(spark, max(CHANGES), run.with_name("warming"))  # as when any run begins
     engine = SparkEngine(spark, case.alone(), layout)
     engine.start()
-    with Feeding(topics, made, STEADY):
+    with TopicFeeder(topics, made, STEADY):
         engine.advance(4)
         first = engine._followed[case.own].log.next - 4  # before the first change
         for k in CHANGES:
@@ -386,7 +384,7 @@ def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float]
             engine.advance(2.5)
     engine.stop()
     assert not engine.failed, engine.failed
-    found = gaps(records_of(engine, case.own, first))
+    found = commit_gaps(records_of(engine, case.own, first))
     shutil.rmtree(run)
     return found
 

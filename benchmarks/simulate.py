@@ -7,18 +7,17 @@ whole command beside the bare interpreter; and the peak of memory of a run four 
 """
 
 import gc
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 import tracemalloc
-from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
+from sides.timing import fastest_s, processor_s
 
 MINUTES = 140
 QUERIES = ("q1", "q11")
@@ -29,23 +28,6 @@ LIMIT_S = 0.5
 HEAVY = ("flink",)
 #: The aim for four times the length: a longer load and one age a tick may add a little.
 MEMORY_LIMIT = 2.0
-
-
-def best_of(times: int, call: Callable[[int], object]) -> float:
-    """The quickest of several calls: the machine is shared, the least disturbed one counts."""
-    best = float("inf")
-    for i in range(times):
-        gc.collect()
-        start = worked_s()
-        call(i)
-        best = min(best, worked_s() - start)
-    return best
-
-
-def worked_s() -> float:
-    """Seconds that a processor has worked for this process and for those it has started."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def plain(spec: SimulationSpec) -> None:
@@ -68,9 +50,14 @@ def runs(root: Path) -> float:
     for query in QUERIES:
         for policy in POLICIES:
             spec = SimulationSpec(query=query, policy=policy, minutes=MINUTES)
-            bare_s = best_of(3, lambda _, spec=spec: plain(spec))
+            bare_s = fastest_s(lambda spec=spec: plain(spec), min_calls=3, clock=processor_s)
             name = f"{query}-{policy}"
-            kept_s = best_of(3, lambda i, spec=spec, name=name: kept(spec, root / f"{name}-{i}"))
+            places = (root / f"{name}-{number}" for number in count())
+            kept_s = fastest_s(
+                lambda spec=spec, places=places: kept(spec, next(places)),
+                min_calls=3,
+                clock=processor_s,
+            )
             worst = max(worst, 0.0 if policy in HEAVY else bare_s)
             ratio = MINUTES * 60 / bare_s
             times = f"{kept_s / bare_s:.2f} x"
@@ -83,7 +70,11 @@ def command() -> float:
 
     def seconds(*argv: str) -> float:
         start = [sys.executable, *argv]
-        return best_of(5, lambda _: subprocess.run(start, check=True, capture_output=True))
+        return fastest_s(
+            lambda: subprocess.run(start, check=True, capture_output=True),
+            min_calls=5,
+            clock=processor_s,
+        )
 
     main = "from penstock.cli.main import main; main(['simulate', '--json', '--no-out'])"
     return seconds("-c", main) - seconds("-c", "pass")

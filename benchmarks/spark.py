@@ -38,6 +38,7 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from sides.timing import commit_gaps, query_rows_per_s, show_step
 
 ROWS = 80_000_000
 #: A full topic is worked on for so long, unless it is empty before.
@@ -67,16 +68,12 @@ def main() -> int:
     return 0
 
 
-def _say(what: str) -> None:
-    print(f"  {what}", file=sys.stderr, flush=True)
-
-
 # --- rows a second
 
 
 def throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """A fused and a frame operator through topics, each beside the query without topics."""
-    _say("filling a topic")
+    show_step("filling a topic")
     full = _filled(place / "full", ROWS)
     fused, size = topic_rate(spark, place / "fused", full, _fused())
     plain = plain_rate(spark, place / "plain", size, lambda df: df)
@@ -157,7 +154,7 @@ def topic_rate(
     layout = RunLayout(run)
     layout.topic("in").parent.mkdir(parents=True)
     layout.topic("in").symlink_to(topic)
-    _say(f"{run.name} operator through topics")
+    show_step(f"{run.name} operator through topics")
     records = _work_off(SparkEngine(spark, pipeline, layout))
     usual = max(record.rows_in for record in records)
     # batches grow until they last as long as they shall; the last one may be a rest
@@ -184,17 +181,11 @@ def plain_rate(
     sink: str = "noop",
 ) -> float:
     """Rows a second of a Python source and one of Spark's own sinks, batches of the same size."""
-    _say(f"{place.name} query")
+    show_step(f"{place.name} query")
     made = spark.readStream.format("generator").option("rows", str(size)).load()
     writer = shape(made).writeStream.format(sink).option("path", str(place / "rows"))
     query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
-    seen: dict[int, Any] = {}
-    while len(seen) < 10:
-        time.sleep(0.1)
-        seen |= {p["batchId"]: p for p in query.recentProgress if p["batchId"] >= 2}
-    query.stop()
-    seconds = sum(p["durationMs"]["triggerExecution"] for p in seen.values()) / 1000
-    return float(sum(p["numInputRows"] for p in seen.values()) / seconds)
+    return query_rows_per_s(query, 10)
 
 
 class Generator(DataSource):
@@ -243,7 +234,7 @@ class GeneratorReader(DataSourceStreamReader):
 
 def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """An operator that waits: changes of k, and how far replicas carry."""
-    _say("changes of k")
+    show_step("changes of k")
     run = place / "waits"
     _filled(run, 1 << 18)
     engine = SparkEngine(spark, _waiting(), RunLayout(run))
@@ -259,7 +250,7 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
     engine.stop()
     log = engine._followed["wait"].log
     records = [record for n in range(log.next) if (record := log.get(n)) is not None]
-    around, usual = gaps(records)
+    around, usual = commit_gaps(records)
     yield (
         "longest gap between commits around a change of k / usual gap",
         f"**{max(around) / usual:.2f}** ({max(around):.2f} / {usual:.2f} s)",
@@ -302,22 +293,12 @@ def _settled_rate(engine: SparkEngine, k: int) -> float:
     return rows / (records[-1].committed_at - records[0].committed_at)
 
 
-def gaps(records: list[BatchRecord]) -> tuple[list[float], float]:
-    """Gaps between commits on both sides of a change, and the median of all others."""
-    steady = records[3:]  # the first ones are small: nothing had been measured
-    around, others = [], []
-    for before, here in pairwise(steady):
-        gap = here.committed_at - before.committed_at
-        (around if before.replicas != here.replicas else others).append(gap)
-    return around, statistics.median(others)
-
-
 # --- what the loop costs
 
 
 def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
     """Processor time of this process, loop and monitor, beside all that the images need."""
-    _say("the loop's own cost")
+    show_step("the loop's own cost")
     pipeline, layout = images.build(service_s=WAIT_S), RunLayout(place / "own")
     photos = pipeline.topics["photos"]
     topic = Topic.create(layout.topic("photos"), photos.schema)

@@ -44,7 +44,7 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
-from spark import gaps
+from sides.timing import commit_gaps, query_rows_per_s, show_step
 
 FEW, MANY, MOST = 100_000, 1_000_000, 10_000_000
 ROWS = 40_000_000
@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--resume", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.resume is not None:
-        return resumed(args.resume)
+        return run_resumed(args.resume)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as home:
         place = Path(home)
         spark = start_session("bench", 12, place / "spark.log")
@@ -76,15 +76,11 @@ def main() -> int:
             size(spark, place),
         ]
         end_session(spark)
-        rows.append(resuming(place))
+        rows.append(resume_ratio(place))
     print("| figure | measured | aim |\n|---|---|---|")
     for figure, measured, aim in rows:
         print(f"| {figure} | {measured} | {aim} |")
     return 0
-
-
-def _say(what: str) -> None:
-    print(f"  {what}", file=sys.stderr, flush=True)
 
 
 # --- what is run
@@ -126,7 +122,7 @@ def fill(
     return topic
 
 
-class Feeding:
+class Feeder:
     """Appends rows to the topic at a steady rate while it is entered."""
 
     def __init__(self, topic: Path, keys: int, rate: float, every_s: float) -> None:
@@ -172,7 +168,7 @@ def records_of(engine: SparkEngine, first: int = 0) -> list[BatchRecord]:
 def speed(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """A keyed count of ours, and Spark's own on the same topic."""
     for keys in (FEW, MANY):
-        _say(f"counting, {keys:,} keys")
+        show_step(f"counting, {keys:,} keys")
         layout = RunLayout(place / f"speed-{keys}")
         topic = fill(sliced_count(), layout, keys, ROWS)
         engine = SparkEngine(spark, sliced_count(), layout)
@@ -195,22 +191,13 @@ def speed(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
 
 def plain_rate(spark: SparkSession, place: Path, topic: Path, size: int) -> float:
     """Rows a second of Spark's own count, after its first batches."""
-    _say("Spark's own count")
+    show_step("Spark's own count")
     options = {"topic": str(topic), "rows": str(size)}
     counted = spark.readStream.format("topic-rows").options(**options).load().groupBy("key").count()
     writer = counted.writeStream.format("noop").outputMode("update")
     with settings(spark, native_settings(2)):
         query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
-    seen: dict[int, Any] = {}
-    began = time.monotonic()
-    while len(seen) < 8 and time.monotonic() < began + 90:
-        time.sleep(0.1)
-        seen |= {p["batchId"]: p for p in query.recentProgress if p["batchId"] >= 2}
-        if query.exception():
-            raise RuntimeError(query.exception())
-    query.stop()
-    seconds = sum(p["durationMs"]["triggerExecution"] for p in seen.values()) / 1000
-    return float(sum(p["numInputRows"] for p in seen.values()) / seconds)
+    return query_rows_per_s(query, 8, 90)
 
 
 class TopicRows(DataSource):
@@ -261,20 +248,20 @@ class TopicRowsReader(DataSourceStreamReader):
 def sliced_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """Change k of a sliced count under a steady load."""
     for keys in (FEW, MANY):
-        _say(f"changes of k, sliced, {keys:,} keys")
+        show_step(f"changes of k, sliced, {keys:,} keys")
         layout = RunLayout(place / f"sliced-{keys}")
         fill(sliced_count(), layout, keys, keys, each=True)
         engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
         work_off(engine, 60)
-        with Feeding(layout.topic("in"), keys, STEADY, 0.1):
+        with Feeder(layout.topic("in"), keys, STEADY, 0.1):
             engine.advance(6)
             first = engine._followed["count"].log.next
             for k in (6, 3, 8, 2, 5, 1, 4, 2):
                 engine.apply(Plan(replicas={"count": k}))
                 engine.advance(4)
         engine.stop()
-        around, usual = gaps(records_of(engine, first))
+        around, usual = commit_gaps(records_of(engine, first))
         shutil.rmtree(layout.run)
         yield (
             f"longest gap between commits around a change of k / usual gap, sliced, {keys:,} keys",
@@ -286,7 +273,7 @@ def sliced_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
 def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
     """Change k of a count with Spark's own state; what each step takes."""
     for keys in (FEW, MANY):
-        _say(f"changes of k, native, {keys:,} keys")
+        show_step(f"changes of k, native, {keys:,} keys")
         layout = RunLayout(place / f"native-{keys}")
         fill(native_count(), layout, keys, keys, each=True)
         engine = SparkEngine(spark, native_count(), layout)
@@ -294,7 +281,7 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
         work_off(engine, 120)
         steps: list[RescaledEvent] = []
         after: list[float] = []
-        with Feeding(layout.topic("in"), keys, STEADY / 5, 0.1):
+        with Feeder(layout.topic("in"), keys, STEADY / 5, 0.1):
             for k in (4, 2, 3):
                 engine.apply(Plan(replicas={"count": k}))
                 while len(after) < len(steps) + 1:
@@ -327,14 +314,14 @@ def size(spark: SparkSession, place: Path) -> tuple[str, str, str]:
     """Batches of the same rows over little and much state."""
     seconds, longest = {}, {}
     for keys in (FEW, MOST):
-        _say(f"batches of {BATCH:,} rows, {keys:,} keys")
+        show_step(f"batches of {BATCH:,} rows, {keys:,} keys")
         layout = RunLayout(place / f"size-{keys}")
         fill(sliced_count(), layout, keys, keys, each=True)
         engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
         work_off(engine, 240)
         first = engine._followed["count"].log.next
-        with Feeding(layout.topic("in"), keys, BATCH, 1.0):
+        with Feeder(layout.topic("in"), keys, BATCH, 1.0):
             engine.advance(30)
         engine.stop()
         full = [r for r in records_of(engine, first) if BATCH <= r.rows_in < 2 * BATCH]
@@ -352,21 +339,21 @@ def size(spark: SparkSession, place: Path) -> tuple[str, str, str]:
 # --- after a kill
 
 
-def resuming(place: Path) -> tuple[str, str, str]:
+def resume_ratio(place: Path) -> tuple[str, str, str]:
     """Kill a driver that holds much or little state, and start it again."""
     took = {}
     for keys in (1000, MANY):
-        _say(f"resume after kill -9, {keys:,} keys")
+        show_step(f"resume after kill -9, {keys:,} keys")
         layout = RunLayout(place / f"resume-{keys}")
         fill(sliced_count(), layout, keys, keys, each=True)
         first = _child(layout)
-        _told(first, "drained")
+        _wait_for_state(first, "drained")
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
         with TopicWriter(Topic.open(layout.topic("in")), "bench") as writer:
             writer.append(pa.table({"key": [1], "v": [1.0]}, schema=SCHEMA))
         again = _child(layout)
-        took[keys] = _told(again, "drained")["since_session_s"]
+        took[keys] = _wait_for_state(again, "drained")["since_session_s"]
         again.kill()
         again.wait()
     return (
@@ -381,7 +368,7 @@ def _child(layout: RunLayout) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def _told(child: "subprocess.Popen[str]", state: str) -> dict[str, Any]:
+def _wait_for_state(child: "subprocess.Popen[str]", state: str) -> dict[str, Any]:
     assert child.stdout is not None
     for line in child.stdout:
         message: dict[str, Any] = json.loads(line)
@@ -390,7 +377,7 @@ def _told(child: "subprocess.Popen[str]", state: str) -> dict[str, Any]:
     raise RuntimeError(f"the driver left before it was {state}")
 
 
-def resumed(run: Path) -> int:
+def run_resumed(run: Path) -> int:
     """Run the count, tell when everything is processed, and wait for the end."""
     layout = RunLayout(run)
     spark = start_session("bench", 8, layout.log)
@@ -398,8 +385,8 @@ def resumed(run: Path) -> int:
     engine = SparkEngine(spark, sliced_count(), layout)
     engine.start()
     work_off(engine, 120)
-    told = {"state": "drained", "since_session_s": round(time.monotonic() - began, 2)}
-    print(json.dumps(told), flush=True)
+    message = {"state": "drained", "since_session_s": round(time.monotonic() - began, 2)}
+    print(json.dumps(message), flush=True)
     time.sleep(600)
     return 1
 

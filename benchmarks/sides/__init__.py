@@ -1,1 +1,1 @@
-"""What benchmarks lay beside each other. Only the script itself may hold what Spark pickles."""
+"""Helpers of the benchmarks. Only the script itself may hold what Spark pickles."""

@@ -8,7 +8,7 @@ import pytest
 from tests.demos.in_memory import column, run
 
 from penstock.demos import images
-from penstock.demos.services.service import EmulatedService
+from penstock.demos.support.emulated_service import EmulatedService
 
 PHOTOS = 300
 

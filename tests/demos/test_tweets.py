@@ -10,8 +10,7 @@ import pytest
 from tests.demos.in_memory import column, run
 
 from penstock.demos import tweets
-from penstock.demos.texts import authors
-from penstock.demos.texts import messages as sayings
+from penstock.demos.texts import authors, messages
 from penstock.demos.texts.phrases import SUBJECTS
 
 TWEETS = 500
@@ -31,7 +30,7 @@ def test_every_tweet_is_stored_once_as_it_was_judged(topics: dict[str, pa.Table]
 
 def test_contents_are_mostly_what_was_meant(topics: dict[str, pa.Table]) -> None:
     """94 of 100, as the model by itself."""
-    meant = np.array(SUBJECTS)[sayings.truth(np.arange(TWEETS)).subject]
+    meant = np.array(SUBJECTS)[messages.truth(np.arange(TWEETS)).subject]
     right = np.mean(np.array(column(topics["contents"], "content")) == meant)
     assert 0.9 < right < 0.98
 

@@ -12,8 +12,8 @@ import pytest
 from tests.demos.in_memory import column, run
 
 from penstock.demos import tweets_complex
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.texts import messages as sayings
+from penstock.demos.support.emulated_service import EmulatedService
+from penstock.demos.texts import messages
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
 from penstock.engines.simulator import library
 
@@ -38,7 +38,7 @@ def topics() -> dict[str, pa.Table]:
 
 
 def test_what_is_not_english_goes_no_further(topics: dict[str, pa.Table]) -> None:
-    english = sayings.truth(np.arange(TWEETS)).language == LANGUAGES.index("en")
+    english = messages.truth(np.arange(TWEETS)).language == LANGUAGES.index("en")
     assert column(topics["english"], "id") == np.flatnonzero(english).tolist()
     assert english.mean() == pytest.approx(0.8, abs=0.06)
 
@@ -54,7 +54,7 @@ def test_the_split_loses_nothing_and_doubles_nothing(topics: dict[str, pa.Table]
 
 def test_most_are_split_as_they_were_meant(topics: dict[str, pa.Table]) -> None:
     """89 of 100: one opening of eight misleads on either side, if nothing else gives it away."""
-    meant = np.array(sayings.KINDS)[sayings.truth(np.array(column(topics["kinds"], "id"))).kind]
+    meant = np.array(messages.KINDS)[messages.truth(np.array(column(topics["kinds"], "id"))).kind]
     right = np.mean(np.array(column(topics["kinds"], "kind")) == meant)
     assert 0.83 < right < 0.93
 

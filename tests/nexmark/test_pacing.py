@@ -6,7 +6,7 @@ import pytest
 
 from penstock.nexmark.event_order import KINDS
 from penstock.nexmark.queries import QUERIES
-from penstock.nexmark.queries.declaration import paced
+from penstock.nexmark.queries.declaration import settings_for
 from penstock.nexmark.settings import BASE_MS
 from penstock.topics.schedule import schedule_of
 from penstock.workloads.workload import Workload
@@ -15,7 +15,7 @@ from penstock.workloads.workload import Workload
 @pytest.mark.parametrize("query", ["q1", "q3"])
 def test_events_happen_when_they_are_due(query: str) -> None:
     load = Workload.of_points([0, 20, 40], [50, 400, 100])
-    setting = paced(query, "thesis", load)
+    setting = settings_for(query, "thesis", load)
     assert not setting.hot
     for feed in QUERIES[query].build("thesis", setting).feeds.values():
         due_s = schedule_of(load * feed.share, feed.arrivals, 1).take(load.duration_s, 1 << 20)

@@ -68,7 +68,14 @@ def make_run(directory: Path) -> RunLayout:
     for batch in range(3):
         segment = publish(parsed, "parse", batch, 10)
         put(layout, "parse", batch, "raw", {"parsed": (segment,)})
-        put(layout, "total", batch, "parsed", {}, Version(slices=64, runs={0: (state_run(batch),)}))
+        put(
+            layout,
+            "total",
+            batch,
+            "parsed",
+            {},
+            Version(slices=64, state_files={0: (state_run(batch),)}),
+        )
     save_position(raw.directory, "parse", 30)
     save_position(parsed.directory, "total", 20)
     for name in ("parse", "total"):

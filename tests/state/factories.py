@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.state.compaction import merge_runs
+from penstock.state.compaction import merge_files
 from penstock.state.handle import State
 from penstock.state.layout import make_layout
-from penstock.state.mapped_files import Levels
-from penstock.state.state_files import StateFile, write_levels
-from penstock.state.version import Version, after
+from penstock.state.mapped_files import LayerCache
+from penstock.state.state_files import StateFile, write_layers
+from penstock.state.version import Version, next_version
 from penstock.topics.ddl import parse_fields
 
 KEY = pa.schema(parse_fields("word string"))
@@ -35,12 +35,12 @@ class Disk:
         self.layout = make_layout(key, values)
         self.ttl_us = ttl_us
         self.version = Version(slices=slices)
-        self.levels = Levels(directory, self.layout)
+        self.layers = LayerCache(directory, self.layout)
 
     def reopen(self) -> None:
         """Begin again with what a process finds that knows nothing."""
         self.version = Version.from_json(json.loads(json.dumps(self.version.to_json())))
-        self.levels = Levels(self.directory, self.layout)
+        self.layers = LayerCache(self.directory, self.layout)
 
     def state(
         self, slice: int = 0, *, watermark: int | None = None, now: int | None = None
@@ -49,7 +49,7 @@ class Disk:
         return State.open(
             self.key,
             self.values,
-            self.levels.open(self.version.of(slice)),
+            self.layers.open(self.version.of(slice)),
             slice=slice,
             watermark=watermark,
             before=self.version.watermark,
@@ -58,20 +58,20 @@ class Disk:
         )
 
     def commit(self, *states: State, merge: Sequence[tuple[StateFile, ...]] = ()) -> None:
-        """Write what these states have changed, and merge some runs of the version before."""
+        """Write what these states have changed, and merge some files of the version before."""
         watermark = states[0].watermark
-        found = {state.slice: level for state in states if (level := state.changes())}
-        new = write_levels(self.directory, self.layout, found)
-        merged = merge_runs(
+        found = {state.slice: layer for state in states if (layer := state.changes())}
+        new = write_layers(self.directory, self.layout, found)
+        merged = merge_files(
             self.directory,
             self.layout,
-            self.levels,
+            self.layers,
             self.version,
             merge,
             watermark=watermark,
             ttl_us=self.ttl_us,
         )
-        self.version = after(self.version, new, merged, watermark)
+        self.version = next_version(self.version, new, merged, watermark)
 
     def batch(self, work: Callable[[State], Any], watermark: int | None = None) -> Any:
         """One batch of slice 0; returns what the work returns."""

@@ -14,7 +14,7 @@ from tests.state.factories import Disk
 from penstock.state.chunk import Chunk, same
 from penstock.state.layout import NEVER
 from penstock.state.state_files import StateFileWriter
-from penstock.state.version import after
+from penstock.state.version import next_version
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import Hashes, hash_keys, slice_of, split
 
@@ -29,7 +29,7 @@ DELETED = 1000
 
 
 def numbers(directory: Path, keys: int, slices: int) -> Disk:
-    """A state of so many numbers, each 0, in one level a slice."""
+    """A state of so many numbers, each 0, in one layer a slice."""
     disk = Disk(directory, KEY, NUMBERS, slices=slices)
     ids = np.arange(keys)
     hashes = hash_keys([pa.array(ids)])
@@ -41,7 +41,7 @@ def numbers(directory: Path, keys: int, slices: int) -> Disk:
         part = np.s_[bounds[slice] : bounds[slice + 1]]
         values = pa.array(np.zeros(len(ids[part]), np.int64))
         writer.write(slice, [_chunk(hashes[part], [pa.array(ids[part]), values], disk)])
-    disk.version = after(disk.version, writer.close())
+    disk.version = next_version(disk.version, writer.close())
     return disk
 
 
@@ -60,7 +60,7 @@ def texts(directory: Path, size: int) -> Disk:
 
     writer = StateFileWriter(directory, disk.layout, [])
     writer.write(0, chunks())
-    disk.version = after(disk.version, writer.close())
+    disk.version = next_version(disk.version, writer.close())
     return disk
 
 

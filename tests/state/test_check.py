@@ -16,7 +16,7 @@ from penstock.state.chunk import Chunk
 from penstock.state.handle import State
 from penstock.state.layout import make_layout
 from penstock.state.state_files import StateFileWriter
-from penstock.state.version import Version, after
+from penstock.state.version import Version, next_version
 from penstock.topics.ddl import parse_fields
 from penstock.topics.hashing import hash_keys, slice_of
 
@@ -82,7 +82,7 @@ INSIDE: dict[str, Callable[[Chunk], list[Chunk]]] = {
     "slice 0: the rows are not sorted by hash": _reversed,
     "slice 0: the record batches are not sorted by hash": _backwards,
     "slice 0: 1 rows have another hash than their keys": _other_hash,
-    "slice 0: 1 keys are there twice": _twice,
+    "slice 0: 1 keys occur twice": _twice,
 }
 
 
@@ -95,7 +95,9 @@ def test_rows_that_were_written_wrongly(
     )  # which would mend or hang on these
     writer = StateFileWriter(tmp_path, make_layout(KEY, VALUES), [])
     writer.write(0, INSIDE[problem](chunk(WORDS)))
-    (found,) = check(tmp_path, make_layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    (found,) = check(
+        tmp_path, make_layout(KEY, VALUES), next_version(Version(slices=1), writer.close())
+    )
     assert found.problem == problem and found.slices == (0,)
 
 
@@ -109,17 +111,19 @@ def test_a_wrong_index_of_timers(
         patch.setattr(np, "argsort", lambda *_, **__: np.array(order))
         writer = StateFileWriter(tmp_path, make_layout(KEY, VALUES), ["_timer", "_order"])
         writer.write(0, [good])
-    (found,) = check(tmp_path, make_layout(KEY, VALUES), after(Version(slices=1), writer.close()))
+    (found,) = check(
+        tmp_path, make_layout(KEY, VALUES), next_version(Version(slices=1), writer.close())
+    )
     assert found.problem == "slice 0: the index of timers is wrong"
 
 
 def test_rows_in_the_wrong_slice(tmp_path: Path) -> None:
     disk = filled(tmp_path)
     swapped = {
-        slice: tuple(replace(run, slice=slice) for run in disk.version.of(7 - slice))
+        slice: tuple(replace(state_file, slice=slice) for state_file in disk.version.of(7 - slice))
         for slice in range(8)
     }
-    found = check(disk.directory, disk.layout, replace(disk.version, runs=swapped))
+    found = check(disk.directory, disk.layout, replace(disk.version, state_files=swapped))
     assert [damage.slices for damage in found] == [(slice,) for slice in range(7, -1, -1)]
     assert all("belong to other slices" in damage.problem for damage in found)
 

@@ -1,4 +1,4 @@
-"""Few levels for little writing; and a merge that changes nothing that anybody can see."""
+"""Few layers for little writing; and a merge that changes nothing that anybody can see."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.factories import Disk, put
 
-from penstock.state import state_files as runs
-from penstock.state.compaction import EVERY, how_many, to_merge
+from penstock.state import state_files
+from penstock.state.compaction import EVERY, choose_merges, merge_count
 from penstock.state.handle import State
 from penstock.state.state_files import StateFile
-from penstock.state.version import Merged, Version, after
+from penstock.state.version import FileMerge, Version, next_version
 from penstock.topics.embedded.segment import Segment
 
 
-def run(number: int, size: int, slice: int = 0) -> StateFile:
-    """A run of some bytes that is nowhere."""
+def state_file(number: int, size: int, slice: int = 0) -> StateFile:
+    """A state file of some bytes that is nowhere."""
     segment = Segment(file=f"{number}.arrow", rows=size, bytes=size, crc=0)
     return StateFile(segment=segment, slice=slice, first=0, batches=1, rows=size, bytes=size)
 
 
 @given(st.lists(st.integers(1, 1000), max_size=12))
 def test_what_stays_is_more_than_twice_as_large_as_all_above(sizes: list[int]) -> None:
-    number = how_many(sizes)
+    number = merge_count(sizes)
     assert number == 0 or (number > 1 and sizes[number - 1] <= 2 * sum(sizes[: number - 1]))
     left = [sum(sizes[:number]), *sizes[number:]] if number else sizes
     assert all(size > 2 * sum(left[:place]) for place, size in enumerate(left) if place)
@@ -49,25 +49,27 @@ def test_levels_are_few_and_rows_are_seldom_written_again(shape: str) -> None:
     version, written, total = Version(slices=1), 0, 0
     for number, size in enumerate(SHAPES[shape]):
         merged = []
-        for chosen in to_merge(version, number, [0]):
-            into = run(-number - 1, sum(old.bytes for old in chosen))
-            merged.append(Merged(runs=chosen, into=into))
+        for chosen in choose_merges(version, number, [0]):
+            into = state_file(-number - 1, sum(old.bytes for old in chosen))
+            merged.append(FileMerge(state_files=chosen, into=into))
             written += into.bytes
-        version = after(version, [run(number, size)], merged)
+        version = next_version(version, [state_file(number, size)], merged)
         total += size
         logarithm = len(f"{total:b}")
         assert len(version.of(0)) <= EVERY + 1 + logarithm
         assert written <= 2 * total * logarithm
-    assert sum(level.bytes for level in version.of(0)) == total
+    assert sum(layer.bytes for layer in version.of(0)) == total
 
 
 def test_slices_take_turns() -> None:
-    levels = {slice: (run(1, 5, slice), run(0, 5, slice)) for slice in range(64)}
-    version = Version(slices=64, runs=levels)
-    turns = [[chosen[0].slice for chosen in to_merge(version, n, range(64))] for n in range(EVERY)]
+    layers = {slice: (state_file(1, 5, slice), state_file(0, 5, slice)) for slice in range(64)}
+    version = Version(slices=64, state_files=layers)
+    turns = [
+        [chosen[0].slice for chosen in choose_merges(version, n, range(64))] for n in range(EVERY)
+    ]
     assert [len(turn) for turn in turns] == [64 // EVERY] * EVERY
     assert sorted(slice for turn in turns for slice in turn) == list(range(64))
-    assert to_merge(version, 0, [1, 2, 3]) == []
+    assert choose_merges(version, 0, [1, 2, 3]) == []
 
 
 def delete(*words: str) -> Callable[[State], None]:
@@ -82,9 +84,9 @@ def merge_all(disk: Disk, first: int = 0, last: int | None = None) -> None:
 
 
 def stored(disk: Disk) -> list[dict[str, Any]]:
-    """All rows in all levels, newest first, as they lie there."""
-    levels = disk.levels.open(disk.version.of(0))
-    return [row for level in levels for chunk in level.chunks for row in chunk.rows.to_pylist()]
+    """All rows in all layers, newest first, as they lie there."""
+    layers = disk.layers.open(disk.version.of(0))
+    return [row for layer in layers for chunk in layer.chunks for row in chunk.rows.to_pylist()]
 
 
 def test_rows_that_are_gone_vanish_in_the_oldest_level_only(tmp_path: Path) -> None:
@@ -136,8 +138,8 @@ def test_several_slices_go_into_one_file(tmp_path: Path) -> None:
     disk.commit(disk.state(), merge=[disk.version.of(slice) for slice in range(3)])
     assert len({disk.version.of(slice)[0].file for slice in range(3)}) == 1
     for slice in range(3):
-        (level,) = disk.version.of(slice)
-        assert level.rows == 3 and level.at is None
+        (layer,) = disk.version.of(slice)
+        assert layer.rows == 3 and layer.at is None
         expected = [{"word": "0", "n": 0}, {"word": "1", "n": 1}, {"word": "x", "n": slice}]
         assert sorted(disk.rows(slice), key=lambda row: row["word"]) == expected
 
@@ -161,10 +163,10 @@ def test_many_small_pieces_become_large_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(tmp_path)
-    monkeypatch.setattr(runs, "CHUNK_ROWS", 5)
+    monkeypatch.setattr(state_files, "MAX_CHUNK_ROWS", 5)
     for number in range(3):
         disk.batch(put({f"{number} {n}": n for n in range(100)}))
     merge_all(disk)
-    (level,) = disk.levels.open(disk.version.of(0))
-    sizes = [len(chunk) for chunk in level.chunks]
+    (layer,) = disk.layers.open(disk.version.of(0))
+    sizes = [len(chunk) for chunk in layer.chunks]
     assert sum(sizes) == 300 and max(sizes) == 5 and len(sizes) < 120

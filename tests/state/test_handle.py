@@ -87,7 +87,7 @@ def _compare(directory: Path, kind: str, collide: str, data: st.DataObject) -> N
     with (
         mock.patch("penstock.state.handle.hash_keys", HASHES[collide]),
         mock.patch("penstock.state.check.hash_keys", HASHES[collide]),
-        mock.patch("penstock.state.state_files.CHUNK_ROWS", chunk),
+        mock.patch("penstock.state.state_files.MAX_CHUNK_ROWS", chunk),
     ):
         for batch in data.draw(batches(KEYS[kind]), "batches"):
             watermark = model.watermark
@@ -97,8 +97,10 @@ def _compare(directory: Path, kind: str, collide: str, data: st.DataObject) -> N
             both = Both(disk.state(watermark=watermark, now=batch["now"]), model, key)
             for what, given_ in batch["steps"]:
                 getattr(both, what)(given_)
-            runs, (start, size) = disk.version.of(0), batch["merge"]
-            disk.commit(both.state, merge=[runs[start : start + size]] if runs[start:] else [])
+            state_files, (start, size) = disk.version.of(0), batch["merge"]
+            disk.commit(
+                both.state, merge=[state_files[start : start + size]] if state_files[start:] else []
+            )
             assert check(disk.directory, disk.layout, disk.version) == []
             if batch["reopen"]:
                 disk.reopen()
@@ -307,7 +309,7 @@ def test_timers_survive_merges_and_are_told_once(tmp_path: Path) -> None:
         state = disk.state(watermark=watermark)
         told.append(words(state.due()))
         state.put({"word": [f"{number}"], "n": [0]}, pa.array([3 * number]))
-        disk.commit(state, merge=[runs] if (runs := disk.version.of(0)) else [])
+        disk.commit(state, merge=[state_files] if (state_files := disk.version.of(0)) else [])
     # a timer that has passed when it is set waits for the next batch
     assert told == [[], ["0"], ["1"], [], ["2", "3"], [], ["4", "5"]]
     assert len(disk.version.of(0)) == 2
@@ -317,8 +319,8 @@ def test_the_index_of_timers_is_used_on_disk(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     numbers = np.random.default_rng(0).permutation(1000)
     disk.batch(put({f"{n}": int(n) for n in numbers}, [int(n) for n in numbers]))
-    (level,) = disk.levels.open(disk.version.of(0))
-    assert level.chunks[0].order is not None
+    (layer,) = disk.layers.open(disk.version.of(0))
+    assert layer.chunks[0].order is not None
     told = [disk.batch(State.due, at)["n"].to_pylist() for at in (-1, 0, 499, 500, 2000)]
     assert told == [[], [0], [*range(1, 500)], [500], [*range(501, 1000)]]
 
@@ -394,8 +396,8 @@ def test_columns_that_must_not_be_null() -> None:
     ("key", "values", "problem"),
     [
         ("", "n long", "state: has no key"),
-        ("a long", "a long", "state.a: is there twice"),
-        ("_timer long", "", "state._timer: is a column that the state keeps for itself"),
+        ("a long", "a long", "state.a: occurs twice"),
+        ("_timer long", "", "state._timer: is a reserved column of the state"),
         ("a array<long>", "", "state.a: array<long> cannot be a key"),
         ("a struct<b: long>", "", "state.a: struct<b: long> cannot be a key"),
     ],

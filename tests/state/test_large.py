@@ -35,8 +35,8 @@ def test_a_slice_four_times_as_large_as_the_memory(
         ids, was_found = ours.recv()
         assert was_found
         disk.version = ours.recv()
-        (run,) = disk.version.of(0)
-        assert ours.recv() == run.rows == keys - large.DELETED
+        (state_file,) = disk.version.of(0)
+        assert ours.recv() == state_file.rows == keys - large.DELETED
         assert check(disk.directory, disk.layout, disk.version) == []
         found = disk.state().get(pa.array(ids))["text"].to_pylist()
         assert found == [None if number < large.DELETED else "new" for number in ids.tolist()]

@@ -34,7 +34,7 @@ def chunk(keys: list[int]) -> Chunk:
 
 
 def cut(whole: Chunk, cuts: set[int]) -> SortedLayer:
-    """A level in chunks that do not part rows with the same hash."""
+    """A layer in chunks that do not part rows with the same hash."""
     hashes = whole.hashes.tolist()
     bounds = [0, *sorted(c for c in cuts if 0 < c < len(hashes) and hashes[c] != hashes[c - 1])]
     ends = [*bounds[1:], len(hashes)]
@@ -48,16 +48,16 @@ def cut(whole: Chunk, cuts: set[int]) -> SortedLayer:
 )
 def test_keys_are_found_where_they_are(there: set[int], asked: list[int], cuts: set[int]) -> None:
     whole = chunk(list(there))
-    level = cut(whole, cuts)
+    layer = cut(whole, cuts)
     hashes = np.array([HASH_OF[key] for key in asked], np.uint64)
-    places = level.find(hashes, [pa.array(asked, pa.int64())])
+    places = layer.find(hashes, [pa.array(asked, pa.int64())])
     keys = whole.rows["key"].to_pylist()
     assert [keys[place] if place >= 0 else None for place in places] == [
         key if key in there else None for key in asked
     ]
     # and everything that is in those places
     found: list[int | None] = [None] * len(asked)
-    for part, rows, which in level.at_places(places):
+    for part, rows, which in layer.at_places(places):
         for row, number in zip(rows, which, strict=True):
             found[number] = part.rows["key"][int(row)].as_py()
     assert found == [key if key in there else None for key in asked]
@@ -78,7 +78,7 @@ def test_rows_are_due_between_two_times(
         order = np.argsort(whole.timers, kind="stable").astype(np.uint32)
         whole = replace(whole, order=order)
     high = high if low is None else max(low, high)
-    at = None if at is None or low is None else min(at, low)  # a level is older than the batch
+    at = None if at is None or low is None else min(at, low)  # a layer is older than the batch
     found = [
         k for part in SortedLayer([whole], at).due(low, high) for k in part.rows["key"].to_pylist()
     ]
@@ -92,17 +92,17 @@ def test_rows_are_due_between_two_times(
 
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=4), st.sets(st.integers(0, 9)))
 def test_merged_levels_hold_the_newest_row_of_each_key(
-    levels: list[set[int]], cuts: set[int]
+    layers: list[set[int]], cuts: set[int]
 ) -> None:
     def stamped(number: int, keys: set[int]) -> SortedLayer:
         whole = chunk(list(keys))
         rows = whole.rows.append_column("level", pa.array([number] * len(whole), pa.int64()))
         return cut(replace(whole, rows=rows), cuts)
 
-    merged = list(merge([stamped(n, keys) for n, keys in enumerate(levels)], 1))
+    merged = list(merge([stamped(n, keys) for n, keys in enumerate(layers)], 1))
     rows = [row for part in merged for row in part.rows.to_pylist()]
     expected: dict[int, int] = {}
-    for number, keys in enumerate(levels):
+    for number, keys in enumerate(layers):
         expected = dict.fromkeys(keys, number) | expected
     assert {row["key"]: row["level"] for row in rows} == expected and len(rows) == len(expected)
     hashes = [number for part in merged for number in part.hashes.tolist()]

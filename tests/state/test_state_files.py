@@ -1,4 +1,4 @@
-"""Levels in files: what is written is found again, and damage is found before it is used."""
+"""Layers in files: what is written is found again, and damage is found before it is used."""
 
 import pickle
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from tests.state.factories import KEY, VALUES, Disk, put
 
 from penstock.errors import DamagedStateError, FullError, InputError
 from penstock.state import mapped_files as opening
-from penstock.state import state_files as runs
+from penstock.state import state_files
 from penstock.state.handle import State
 from penstock.state.layout import make_layout
-from penstock.state.mapped_files import Levels
-from penstock.state.state_files import StateFile, write_levels
+from penstock.state.mapped_files import LayerCache
+from penstock.state.state_files import StateFile, write_layers
 from penstock.topics.hashing import hash_keys, split
 
 
@@ -45,9 +45,9 @@ def filled(tmp_path: Path, slices: int = 8) -> Disk:
 def test_one_file_for_all_slices_of_a_task(tmp_path: Path) -> None:
     disk = filled(tmp_path)
     assert len(files(disk)) == 1
-    written = [run for number in range(8) for run in disk.version.of(number)]
-    assert {run.slice for run in written} == set(range(8))
-    assert sum(run.rows for run in written) == written[0].segment.rows == 100
+    written = [state_file for number in range(8) for state_file in disk.version.of(number)]
+    assert {state_file.slice for state_file in written} == set(range(8))
+    assert sum(state_file.rows for state_file in written) == written[0].segment.rows == 100
     found = [row for number in range(8) for row in disk.rows(number)]
     assert {row["word"]: row["n"] for row in found} == {f"{n}": n for n in range(100)}
 
@@ -55,8 +55,8 @@ def test_one_file_for_all_slices_of_a_task(tmp_path: Path) -> None:
 def test_a_run_is_json(tmp_path: Path) -> None:
     disk = filled(tmp_path)
     for number in range(8):
-        (run,) = disk.version.of(number)
-        assert StateFile.from_json(run.to_json()) == run
+        (state_file,) = disk.version.of(number)
+        assert StateFile.from_json(state_file.to_json()) == state_file
 
 
 def test_nothing_changed_is_no_file(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_columns_that_say_nothing_are_not_written(tmp_path: Path) -> None:
     disk = Disk(tmp_path / "counts")
     names = []
     for work in (put({"a": 1}), lambda state: state.delete(pa.array(["a"])), put({"b": 1}, [5])):
-        before = set(files(disk)) if disk.version.runs else set()
+        before = set(files(disk)) if disk.version.state_files else set()
         disk.batch(work)
         (new,) = set(files(disk)) - before
         names.append(columns(new))
@@ -85,8 +85,8 @@ def test_reading_copies_nothing(tmp_path: Path) -> None:
     disk.batch(put({f"{n:040d}": n for n in range(50_000)}))
     disk.reopen()
     before = pa.total_allocated_bytes()
-    (level,) = disk.levels.open(disk.version.of(0))
-    assert len(level) == 50_000 and len(level.chunks) > 1
+    (layer,) = disk.layers.open(disk.version.of(0))
+    assert len(layer) == 50_000 and len(layer.chunks) > 1
     assert pa.total_allocated_bytes() - before < 10_000
 
 
@@ -94,21 +94,21 @@ def test_chunks_are_small_whatever_the_rows(tmp_path: Path) -> None:
     disk = Disk(tmp_path / "counts", KEY, pa.schema({"text": pa.string()}))
     texts = ["x" * 100_000] * 200
     disk.batch(lambda state: state.put({"word": [f"{n}" for n in range(200)], "text": texts}))
-    (level,) = disk.levels.open(disk.version.of(0))
-    sizes = [chunk.rows.nbytes for chunk in level.chunks]
-    assert max(sizes) < 1.2 * runs.CHUNK_BYTES and len(sizes) < 15
+    (layer,) = disk.layers.open(disk.version.of(0))
+    sizes = [chunk.rows.nbytes for chunk in layer.chunks]
+    assert max(sizes) < 1.2 * state_files.MAX_CHUNK_BYTES and len(sizes) < 15
 
 
 def test_rows_with_one_hash_stay_in_one_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(state_files, "MAX_CHUNK_ROWS", 2)
     monkeypatch.setattr("penstock.state.handle.hash_keys", lambda c: hash_keys(c) & 1 << 63)
     disk = Disk(tmp_path / "counts")
     disk.batch(put({f"{n}": n for n in range(20)}))
-    (level,) = disk.levels.open(disk.version.of(0))
-    assert len(level.chunks) == 2
-    assert len({int(chunk.hashes[0]) for chunk in level.chunks}) == 2
+    (layer,) = disk.layers.open(disk.version.of(0))
+    assert len(layer.chunks) == 2
+    assert len({int(chunk.hashes[0]) for chunk in layer.chunks}) == 2
 
 
 def test_no_descriptor_stays_open(tmp_path: Path) -> None:
@@ -117,20 +117,20 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     kept = []
     for _ in range(20):
         disk.reopen()
-        kept.append(disk.levels.open(disk.version.of(0)))
+        kept.append(disk.layers.open(disk.version.of(0)))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_levels_are_opened_once_and_let_go(tmp_path: Path) -> None:
     disk = filled(tmp_path)
-    (one,), (again,) = disk.levels.open(disk.version.of(0)), disk.levels.open(disk.version.of(0))
+    (one,), (again,) = disk.layers.open(disk.version.of(0)), disk.layers.open(disk.version.of(0))
     assert one is again
-    disk.levels.keep([])
+    disk.layers.keep([])
     for path in files(disk):
         path.unlink()
     assert one.chunks[0].rows.num_rows  # whoever still has it can read it
     with pytest.raises(DamagedStateError, match="missing"):
-        disk.levels.open(disk.version.of(0))
+        disk.layers.open(disk.version.of(0))
 
 
 def _cut(path: Path) -> None:
@@ -181,7 +181,7 @@ def test_large_files_are_opened_without_reading_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = filled(tmp_path)
-    monkeypatch.setattr(opening, "CHECKED_BYTES", 10)
+    monkeypatch.setattr(opening, "MAX_VERIFIED_BYTES", 10)
     (path,) = files(disk)
     for damage, problem in ((None, ""), (_other, "is no Arrow file"), (_cut, r"has \d+ bytes")):
         disk.reopen()
@@ -200,9 +200,9 @@ def test_a_run_that_promises_what_is_not_there(tmp_path: Path) -> None:
         ({"rows": 99}, r"has \d+ rows of slice 7, expected 99"),
         ({"batches": 3}, "has 8 record batches, expected 10"),
     ):
-        run = StateFile.from_json(data | change)
+        state_file = StateFile.from_json(data | change)
         with pytest.raises(DamagedStateError, match=problem):
-            Levels(disk.directory, disk.layout).open([run])
+            LayerCache(disk.directory, disk.layout).open([state_file])
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_state_with_other_columns_is_refused(
     tmp_path: Path, key: dict[str, pa.DataType], values: dict[str, pa.DataType], problem: str
 ) -> None:
     disk = filled(tmp_path)
-    other = Levels(disk.directory, make_layout(pa.schema(key), pa.schema(values)))
+    other = LayerCache(disk.directory, make_layout(pa.schema(key), pa.schema(values)))
     with pytest.raises(InputError) as raised:
         other.open(disk.version.of(0))
     assert problem in str(raised.value) and "hint:" in str(raised.value)
@@ -233,5 +233,5 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert changes is not None
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(FullError, match="No space left on device"):
-        write_levels(tmp_path, make_layout(KEY, VALUES), {0: changes})
+        write_layers(tmp_path, make_layout(KEY, VALUES), {0: changes})
     assert list((tmp_path / "segments").iterdir()) == []

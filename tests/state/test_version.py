@@ -1,4 +1,4 @@
-"""Versions: which runs there are after a batch, and which files nobody needs any more."""
+"""Versions: which state files there are after a batch, and which files nobody needs any more."""
 
 import json
 from pathlib import Path
@@ -8,48 +8,50 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.state.state_files import StateFile
-from penstock.state.version import Merged, Version, after, files
+from penstock.state.version import FileMerge, Version, file_names, next_version
 from penstock.topics.embedded.segment import Segment
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "state-v1.json"
 
 
-def run(file: str, slice: int, first: int = 0, at: int | None = None) -> StateFile:
-    """A run that is nowhere."""
+def state_file(file: str, slice: int, first: int = 0, at: int | None = None) -> StateFile:
+    """A state file that is nowhere."""
     segment = Segment(file=file, rows=7, bytes=700, crc=1)
     return StateFile(segment=segment, slice=slice, first=first, batches=1, rows=7, bytes=60, at=at)
 
 
 def test_new_runs_lie_on_top() -> None:
-    version = after(Version(slices=4), [run("a", 0), run("a", 2, 1)], watermark=5)
-    version = after(version, [run("b", 2)], watermark=6)
-    assert version.of(0) == (run("a", 0),) and version.of(1) == ()
-    assert version.of(2) == (run("b", 2), run("a", 2, 1))
-    assert version.watermark == 6 and files(version) == {"a", "b"}
+    version = next_version(
+        Version(slices=4), [state_file("a", 0), state_file("a", 2, 1)], watermark=5
+    )
+    version = next_version(version, [state_file("b", 2)], watermark=6)
+    assert version.of(0) == (state_file("a", 0),) and version.of(1) == ()
+    assert version.of(2) == (state_file("b", 2), state_file("a", 2, 1))
+    assert version.watermark == 6 and file_names(version) == {"a", "b"}
 
 
 def test_merged_runs_are_replaced_below_the_new_ones() -> None:
-    old = tuple(run(name, 0) for name in "dcba")
-    version = Version(slices=1, runs={0: old})
-    merged = Merged(runs=old[:2], into=run("m", 0))
-    version = after(version, [run("e", 0)], [merged])
-    assert [level.file for level in version.of(0)] == ["e", "m", "b", "a"]
-    assert files(version) == {"e", "m", "b", "a"}
+    old = tuple(state_file(name, 0) for name in "dcba")
+    version = Version(slices=1, state_files={0: old})
+    merged = FileMerge(state_files=old[:2], into=state_file("m", 0))
+    version = next_version(version, [state_file("e", 0)], [merged])
+    assert [layer.file for layer in version.of(0)] == ["e", "m", "b", "a"]
+    assert file_names(version) == {"e", "m", "b", "a"}
 
 
 def test_a_slice_of_which_nothing_is_left() -> None:
-    version = Version(slices=2, runs={0: (run("a", 0),), 1: (run("a", 1, 1),)})
-    version = after(version, [], [Merged(runs=(run("a", 0),), into=None)])
-    assert dict(version.runs) == {1: (run("a", 1, 1),)}
-    assert files(version) == {"a"}  # another slice still needs it
+    version = Version(slices=2, state_files={0: (state_file("a", 0),), 1: (state_file("a", 1, 1),)})
+    version = next_version(version, [], [FileMerge(state_files=(state_file("a", 0),), into=None)])
+    assert dict(version.state_files) == {1: (state_file("a", 1, 1),)}
+    assert file_names(version) == {"a"}  # another slice still needs it
 
 
 def test_runs_that_are_not_beside_each_other_cannot_have_been_merged() -> None:
-    version = Version(slices=1, runs={0: tuple(run(name, 0) for name in "cba")})
+    version = Version(slices=1, state_files={0: tuple(state_file(name, 0) for name in "cba")})
     for names in ("ca", "bc", "x"):
-        merged = Merged(runs=tuple(run(name, 0) for name in names), into=None)
-        with pytest.raises(ValueError, match="slice 0 has no such runs"):
-            after(version, [], [merged])
+        merged = FileMerge(state_files=tuple(state_file(name, 0) for name in names), into=None)
+        with pytest.raises(ValueError, match="slice 0 has no such state files in a row"):
+            next_version(version, [], [merged])
 
 
 @given(
@@ -57,7 +59,7 @@ def test_runs_that_are_not_beside_each_other_cannot_have_been_merged() -> None:
         st.integers(0, 9),
         st.lists(
             st.builds(
-                run,
+                state_file,
                 st.sampled_from("abc"),
                 st.just(0),
                 st.integers(0, 5),
@@ -69,12 +71,12 @@ def test_runs_that_are_not_beside_each_other_cannot_have_been_merged() -> None:
     ),
     st.none() | st.integers(-(2**60), 2**60),
 )
-def test_a_version_is_json(runs: dict[int, list[StateFile]], watermark: int | None) -> None:
+def test_a_version_is_json(state_files: dict[int, list[StateFile]], watermark: int | None) -> None:
     placed = {
-        slice: tuple(run(old.file, slice, old.first, old.at) for old in some)
-        for slice, some in runs.items()
+        slice: tuple(state_file(old.file, slice, old.first, old.at) for old in some)
+        for slice, some in state_files.items()
     }
-    version = Version(slices=10, runs=placed, watermark=watermark)
+    version = Version(slices=10, state_files=placed, watermark=watermark)
     assert Version.from_json(json.loads(json.dumps(version.to_json()))) == version
 
 

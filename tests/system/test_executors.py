@@ -28,18 +28,18 @@ class Hotel:
         self.asked = executors
         self.guests = {str(number): True for number in range(executors)}
         self._next = executors
-        self.welcomed: list[list[int]] = []
+        self.warmed: list[list[int]] = []
 
     def alive(self) -> dict[str, bool]:
         return dict(self.guests)
 
-    def ask_for(self, total: int) -> None:
+    def request_total(self, total: int) -> None:
         self.asked = total
 
-    def welcome(self, newcomers: Iterable[int]) -> None:
-        self.welcomed.append(list(newcomers))
+    def warm_up_new(self, new_ids: Iterable[int]) -> None:
+        self.warmed.append(list(new_ids))
 
-    def send_home(self, names: Iterable[str]) -> None:
+    def release(self, names: Iterable[str]) -> None:
         self.guests |= dict.fromkeys(names, False)
 
     def arrive(self) -> None:
@@ -58,7 +58,7 @@ def begun(executors: int) -> tuple[Hotel, Executors]:
 
 
 def told(level: Executors, now: float) -> list[dict[str, object]]:
-    return [event_fields(event) for event in level.look(now)]
+    return [event_fields(event) for event in level.update(now)]
 
 
 def test_more_are_asked_for_at_once_and_told_when_they_are_there() -> None:
@@ -97,7 +97,7 @@ def test_one_that_was_on_its_way_when_fewer_were_asked_for_goes_home() -> None:
     assert hotel.asked == 1
     assert hotel.guests == {"0": True}
     hotel.arrive()
-    level.look(12.0)
+    level.update(12.0)
     assert hotel.guests == {"0": True, "1": False}
 
 
@@ -121,38 +121,38 @@ def test_one_that_dies_is_told() -> None:
     assert told(level, 4.0) == [{"alive": 2, "asked": 2, "after_s": 3.0}]
 
 
-def test_newcomers_are_welcomed_by_the_numbers_that_they_will_have() -> None:
+def test_new_executors_are_warmed_up_by_the_ids_that_they_will_have() -> None:
     hotel, level = begun(1)
     level.follow(2, 0.0)
     level.follow(4, 1.0)  # the second one is on its way
-    assert hotel.welcomed == [[1], [2, 3]]
+    assert hotel.warmed == [[1], [2, 3]]
     for _ in range(3):
         hotel.arrive()
-    level.look(5.0)
+    level.update(5.0)
     level.follow(1, 6.0)
     level.follow(1, 16.0)
     for name in "321":
         hotel.leave(name)
-    level.look(17.0)
+    level.update(17.0)
     level.follow(2, 18.0)  # numbers are not given twice
-    assert hotel.welcomed[2:] == [[4]]
+    assert hotel.warmed[2:] == [[4]]
 
 
-def test_those_on_their_way_are_welcomed_again_when_one_goes() -> None:
+def test_starting_executors_are_warmed_up_again_when_one_exits() -> None:
     hotel, level = begun(2)
     level.follow(1, 0.0)
     level.follow(1, 10.0)
     level.follow(2, 10.5)
     hotel.leave("1")
-    level.look(11.0)
-    assert hotel.welcomed == [[2], [2]]
+    level.update(11.0)
+    assert hotel.warmed == [[2], [2]]
 
 
 def test_executor_seconds_add_up() -> None:
     hotel, level = begun(1)
-    level.look(10.0)
+    level.update(10.0)
     hotel.arrive()
-    level.look(15.0)
+    level.update(15.0)
     assert level.executor_s == 10.0 + 2 * 5.0
 
 

@@ -20,7 +20,7 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.check import check
 from penstock.topics.embedded.readers import positions, save_position
-from penstock.topics.embedded.retention import LEFTOVER_S, trim
+from penstock.topics.embedded.retention import MIN_LEFTOVER_AGE_S, trim
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
@@ -163,7 +163,7 @@ def test_a_commit_that_dies_is_run_again_as_it_was(
     assert one.segments() == 6
 
 
-@pytest.mark.parametrize("age_s", [0.0, LEFTOVER_S + 1])
+@pytest.mark.parametrize("age_s", [0.0, MIN_LEFTOVER_AGE_S + 1])
 def test_a_start_finishes_a_commit_before_it_removes_leftovers(
     one: Operator, killed_after: str, age_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.demos import clicks
-from penstock.demos.texts import authors
-from penstock.demos.texts import topics_model as subjects
-from penstock.demos.texts.sentences import MOST
+from penstock.demos.texts import authors, topic_model
+from penstock.demos.words import MAX_WORDS
 
 Database = duckdb.DuckDBPyConnection
 #: First and end offset of each batch, by operator.
@@ -79,7 +78,7 @@ WORDS = Oracle(
     same={
         "words": (
             f"""
-            SELECT id * {MOST} + generate_subscripts(all_words, 1) - 1, unnest(all_words)
+            SELECT id * {MAX_WORDS} + generate_subscripts(all_words, 1) - 1, unnest(all_words)
             FROM listed""",
             "SELECT id, word FROM words",
         ),
@@ -245,5 +244,5 @@ def _table(batches: Sequence[tuple[int, int]]) -> pa.Table:
 def _verdicts(database: Database) -> pa.Table:
     """What the model says of each text."""
     texts = [text for (text,) in database.execute("SELECT DISTINCT text FROM told").fetchall()]
-    content, sure = subjects.trained().judge(pa.array(texts, pa.string()))
+    content, sure = topic_model.train_topic_model().judge(pa.array(texts, pa.string()))
     return pa.table({"text": texts, "content": content, "sure": sure})

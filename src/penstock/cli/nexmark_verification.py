@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.numbers import pretty, table_number
 from penstock.core.progress import WorkProgress
-from penstock.engines.spark.cluster.java import check_java
+from penstock.engines.spark.cluster.masters import check_java
 from penstock.engines.spark.cluster.session import end_session, start_session
 from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, verify

@@ -1,6 +1,6 @@
-"""Ready pipelines: the applications of the papers, with records that are made as they are needed.
+"""Demo pipelines: the applications of the papers, with generated records.
 
 Each module has `build`, whose arguments can be set for a run (`--set service_s=0.2`), and
-`PIPELINE`, which is what it builds by itself. Where there is a simulated pipeline of the same
-name, operators are named as in it, so that both can be compared.
+`PIPELINE`, built with the defaults. Operators have the same names as in the simulated pipeline of
+the same name, so that both can be compared.
 """

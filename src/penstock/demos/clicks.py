@@ -8,8 +8,7 @@ to a topic of their own when the session that they belong to is closed.
 import numpy as np
 import pyarrow as pa
 
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.services.with_service import served
+from penstock.demos.support.emulated_service import EmulatedService, with_service
 from penstock.pipelines import record_draws as draws
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.session_windows import sessions
@@ -62,7 +61,9 @@ def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
         cents = pa.array(CENTS, pa.int32()).take(page)
         return batch.drop_columns("page").append_column("cents", cents)
 
-    waiting = served(sessions(by="user", gap_s=GAP_S, sums="cents", time="at"), service, "session")
+    waiting = with_service(
+        sessions(by="user", gap_s=GAP_S, sums="cents", time="at"), service, "session"
+    )
     pipeline.sliced(
         reads="valued", writes="sessions", name="session", delay_s=DELAY_S, late_to="late"
     )(waiting)

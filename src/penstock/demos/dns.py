@@ -6,7 +6,7 @@ those made up by programs, and store the result.
 
 import pyarrow as pa
 
-from penstock.demos.services.service import EmulatedService
+from penstock.demos.support.emulated_service import EmulatedService
 from penstock.demos.texts import lookups, name_shape
 from penstock.demos.texts.json_lines import to_json
 from penstock.pipelines.pipeline import Pipeline
@@ -36,25 +36,25 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     @pipeline.batches(reads="lookups", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take each line of the log apart."""
-        with service.lasting("parse", batch["id"]):
+        with service.emulate("parse", batch["id"]):
             return lookups.parse(batch)
 
     @pipeline.batches(reads="parsed", writes="measured", chunk_rows=chunk_rows)
     def features(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Measure each name: its length and labels, how mixed its letters are."""
-        with service.lasting("features", batch["id"]):
+        with service.emulate("features", batch["id"]):
             kept = {name: batch[name] for name in ("id", "client", "name")}
             return pa.record_batch(kept | name_shape.measure(batch["name"]))
 
     @pipeline.batches(
         reads="measured",
         writes="verdicts",
-        resource=SharedResource(name_shape.trained),
+        resource=SharedResource(name_shape.train_classifier),
         chunk_rows=chunk_rows,
     )
     def classify(batch: pa.RecordBatch, tree: name_shape.Tree) -> pa.RecordBatch:
         """Say whether each name is ordinary, generated or a tunnel, and how sure that is."""
-        with service.lasting("classify", batch["id"]):
+        with service.emulate("classify", batch["id"]):
             measures = {name: batch[name].to_numpy() for name in name_shape.MEASURES}
             chances = tree.predict_proba(name_shape.as_matrix(measures))
             return pa.record_batch(
@@ -70,7 +70,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     @pipeline.batches(reads="verdicts", writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Write what was found as a document under the number of the lookup."""
-        with service.lasting("store", batch["id"]):
+        with service.emulate("store", batch["id"]):
             found = {name: batch[name] for name in ("client", "name", "verdict", "sure")}
             return pa.record_batch({"id": batch["id"], "document": to_json(found)})
 

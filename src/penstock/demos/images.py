@@ -10,12 +10,12 @@ import pyarrow as pa
 from penstock.demos.pictures import digits
 from penstock.demos.pictures import grey_images as grey
 from penstock.demos.pictures.photos import SIDE
-from penstock.demos.services.service import CHUNK_ROWS, EmulatedService
+from penstock.demos.support.emulated_service import CHUNK_ROWS, EmulatedService
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shared_resource import SharedResource
 
 #: The largest number of replicas of each function in the paper.
-MOST = 15
+MAX_REPLICAS = 15
 #: Pixels along the edge of the stored copy, and of the copy for the recogniser.
 THUMBNAIL = 16
 CELLS = 8
@@ -42,7 +42,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
             {"id": ids, "taken": due, "label": labels, "picture": grey.to_arrow(pictures)}
         )
 
-    @pipeline.batches(reads="photos", writes="stored", max_replicas=MOST)
+    @pipeline.batches(reads="photos", writes="stored", max_replicas=MAX_REPLICAS)
     def thumbnail(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Make the small copy that is stored."""
         pictures = grey.from_arrow(batch["picture"], SIDE)
@@ -58,7 +58,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
             }
         )
 
-    @pipeline.batches(reads="photos", writes="small", max_replicas=MOST)
+    @pipeline.batches(reads="photos", writes="small", max_replicas=MAX_REPLICAS)
     def resize(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Make the copy for the recogniser: only the digit, in 8 x 8 cells from 0 to 16."""
         small = digits.cells(grey.from_arrow(batch["picture"], SIDE))
@@ -69,8 +69,8 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
     @pipeline.batches(
         reads="small",
         writes="labels",
-        max_replicas=MOST,
-        resource=SharedResource(digits.trained),
+        max_replicas=MAX_REPLICAS,
+        resource=SharedResource(digits.train_recogniser),
         chunk_rows=CHUNK_ROWS,
     )
     def recognise(batch: pa.RecordBatch, model: digits.Model) -> pa.RecordBatch:
@@ -80,7 +80,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
         record has taken its service time, as it would for the answer of a model server:
         two cores cannot show fifteen replicas that all compute.
         """
-        with service.lasting("recognise", batch["id"]):
+        with service.emulate("recognise", batch["id"]):
             guess, confidence = digits.recognise(model, grey.from_arrow(batch["picture"], CELLS))
         return pa.record_batch(
             {

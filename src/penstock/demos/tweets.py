@@ -5,12 +5,10 @@ Four operators judge tweets by what they are about and by who wrote them, and st
 
 import pyarrow as pa
 
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.texts import authors
-from penstock.demos.texts import messages as sayings
-from penstock.demos.texts import topics_model as subjects
-from penstock.demos.texts.bayes import Bayes
+from penstock.demos.support.emulated_service import EmulatedService
+from penstock.demos.texts import authors, messages, topic_model
 from penstock.demos.texts.json_lines import to_json
+from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shared_resource import SharedResource
 
@@ -35,23 +33,23 @@ def declare(pipeline: Pipeline, service: EmulatedService) -> None:
     pipeline.topic("judged", "id long, author string, standing string, content string, sure double")
     pipeline.topic("stored", "id long, document string")
 
-    pipeline.produces("tweets", arrivals="poisson")(sayings.tweets)
+    pipeline.produces("tweets", arrivals="poisson")(messages.tweets)
 
     @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take the JSON of each tweet apart; links and addressees are left out of its text."""
-        with service.lasting("parse", batch["id"]):
-            return sayings.parse(batch)
+        with service.emulate("parse", batch["id"]):
+            return messages.parse(batch)
 
     @pipeline.batches(
         reads="parsed",
         writes="contents",
-        resource=SharedResource(subjects.trained),
+        resource=SharedResource(topic_model.train_topic_model),
         chunk_rows=chunk_rows,
     )
-    def content(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
+    def content(batch: pa.RecordBatch, model: NaiveBayes) -> pa.RecordBatch:
         """Say what each tweet is about, and how sure that is."""
-        with service.lasting("content", batch["id"]):
+        with service.emulate("content", batch["id"]):
             about, sure = model.judge(batch["text"])
             return pa.record_batch(
                 {"id": batch["id"], "author": batch["author"], "content": about, "sure": sure}
@@ -62,14 +60,14 @@ def declare(pipeline: Pipeline, service: EmulatedService) -> None:
     )
     def author(batch: pa.RecordBatch, directory: pa.Table) -> pa.RecordBatch:
         """Look up who wrote each tweet: press, office, robot, or a person."""
-        with service.lasting("author", batch["id"]):
+        with service.emulate("author", batch["id"]):
             standing = authors.standing(directory, batch["author"])
             return batch.add_column(2, "standing", standing)
 
     @pipeline.batches(reads="judged", writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Write what was found as a document under the number of the tweet."""
-        with service.lasting("store", batch["id"]):
+        with service.emulate("store", batch["id"]):
             found = {name: batch[name] for name in ("author", "standing", "content", "sure")}
             return pa.record_batch({"id": batch["id"], "document": to_json(found)})
 

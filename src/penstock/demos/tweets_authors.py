@@ -4,8 +4,7 @@ The four operators are those of `tweets`; a fifth one beside the last counts by 
 """
 
 from penstock.demos import tweets
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.services.with_service import served
+from penstock.demos.support.emulated_service import EmulatedService, with_service
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
 
@@ -19,7 +18,9 @@ def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
     summary = "tweets judged by content and by author, and counted by author"
     pipeline = Pipeline("tweets-authors", objective_s=5, summary=summary)
     tweets.declare(pipeline, EmulatedService())
-    waiting = served(counts(by="author"), EmulatedService(service_s=service_s, scv=scv), "count")
+    waiting = with_service(
+        counts(by="author"), EmulatedService(service_s=service_s, scv=scv), "count"
+    )
     pipeline.sliced(reads="judged", writes="written", name="count")(waiting)
     return pipeline
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.texts import messages as sayings
+from penstock.demos.support.emulated_service import EmulatedService
+from penstock.demos.texts import messages, topic_model
 from penstock.demos.texts import sentiment as feelings
-from penstock.demos.texts import topics_model as subjects
-from penstock.demos.texts.bayes import Bayes
 from penstock.demos.texts.json_lines import to_json
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
+from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shared_resource import SharedResource
 from penstock.pipelines.text_columns import choose, pc
@@ -59,13 +58,13 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     pipeline.topic("feelings", "id long, author string, kind string, found string, weight double")
     pipeline.topic("stored", "id long, document string")
 
-    pipeline.produces("tweets", arrivals="poisson")(sayings.tweets)
+    pipeline.produces("tweets", arrivals="poisson")(messages.tweets)
 
     @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take the JSON of each tweet apart; links and addressees are left out of its text."""
-        with service["parse"].lasting("parse", batch["id"]):
-            return sayings.parse(batch)
+        with service["parse"].emulate("parse", batch["id"]):
+            return messages.parse(batch)
 
     @pipeline.operator(reads="parsed", writes="english")
     def language(tweets: "DataFrame") -> "DataFrame":
@@ -84,48 +83,48 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     @pipeline.batches(reads="english", writes="kinds", chunk_rows=chunk_rows)
     def kind(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Tell opinions, in which people speak of themselves, from news."""
-        with service["kind"].lasting("kind", batch["id"]):
+        with service["kind"].emulate("kind", batch["id"]):
             personal = pc.match_substring_regex(batch["text"], OPINION_WORDS, ignore_case=True)
-            kinds = choose(sayings.KINDS, pc.cast(personal, pa.int8()))
+            kinds = choose(messages.KINDS, pc.cast(personal, pa.int8()))
             return batch.append_column("kind", kinds)
 
     @pipeline.batches(reads="kinds", writes="headlines", chunk_rows=chunk_rows)
     def news(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Keep news, without the words that announce them."""
         kept = batch.filter(pc.field("kind") == "news").drop_columns("kind")
-        with service["news"].lasting("news", kept["id"]):
+        with service["news"].emulate("news", kept["id"]):
             headline = pc.replace_substring_regex(kept["text"], "^[^:]{1,30}: ", "")
             return kept.set_column(2, "text", headline)
 
     @pipeline.batches(
         reads="headlines",
         writes="subjects",
-        resource=SharedResource(subjects.trained),
+        resource=SharedResource(topic_model.train_topic_model),
         chunk_rows=chunk_rows,
     )
-    def topic(batch: pa.RecordBatch, model: Bayes) -> pa.RecordBatch:
+    def topic(batch: pa.RecordBatch, model: NaiveBayes) -> pa.RecordBatch:
         """Say what each of the news is about, and how sure that is."""
-        with service["topic"].lasting("topic", batch["id"]):
+        with service["topic"].emulate("topic", batch["id"]):
             return _found(batch, "news", *model.judge(batch["text"]))
 
     @pipeline.batches(reads="kinds", writes="views", chunk_rows=chunk_rows)
     def opinion(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Keep opinions, without the tags under which they are filed."""
         kept = batch.filter(pc.field("kind") == "opinion").drop_columns("kind")
-        with service["opinion"].lasting("opinion", kept["id"]):
+        with service["opinion"].emulate("opinion", kept["id"]):
             view = pc.replace_substring_regex(kept["text"], r" ?#\w+", "")
             return kept.set_column(2, "text", view)
 
     @pipeline.batches(reads="views", writes="feelings", chunk_rows=chunk_rows)
     def sentiment(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Say whether each opinion is for or against its thing, and how strongly."""
-        with service["sentiment"].lasting("sentiment", batch["id"]):
+        with service["sentiment"].emulate("sentiment", batch["id"]):
             return _found(batch, "opinion", *feelings.judge(batch["text"]))
 
     @pipeline.batches(reads=("subjects", "feelings"), writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Write what was found as a document under the number of the tweet."""
-        with service["store"].lasting("store", batch["id"]):
+        with service["store"].emulate("store", batch["id"]):
             found = {name: batch[name] for name in ("author", "kind", "found", "weight")}
             return pa.record_batch({"id": batch["id"], "document": to_json(found)})
 

@@ -1,1 +1,1 @@
-"""Files: text files that people name, atomic writes, locks."""
+"""Files: text files, atomic writes, locks."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whatever dies when."""
+"""Atomic writes: after a crash a file is complete or absent."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from penstock.errors import FullError
 
-#: Files that are being written; a kill may leave them behind.
+#: Suffix of files being written; a kill may leave some.
 TEMPORARY = ".tmp"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -26,7 +26,7 @@ def full_disk(topic: str) -> Iterator[None]:
 
 
 def write_temporary(path: Path, data: bytes) -> Path:
-    """Bring a file to disk beside its final place, for a link or a rename."""
+    """Write and sync a temporary file next to its final path, to be linked or renamed."""
     place = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
     try:
         with place.open("wb") as stream:
@@ -40,7 +40,7 @@ def write_temporary(path: Path, data: bytes) -> Path:
 
 
 def link_new(written: Path, path: Path) -> bool:
-    """Give a file its final name unless it is taken: of several processes one gets True."""
+    """Link a file to its final name; False if the name exists: only one process succeeds."""
     try:
         path.hardlink_to(written)
     except FileExistsError:
@@ -49,7 +49,7 @@ def link_new(written: Path, path: Path) -> bool:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Write a file, or write it anew."""
+    """Write or replace a file atomically."""
     write_temporary(path, data).replace(path)
 
 

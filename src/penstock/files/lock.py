@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that a killed process cannot leave behind."""
+"""File locks: one writer at a time; a killed process leaves no lock."""
 
 import fcntl
 import os
@@ -12,10 +12,10 @@ from penstock.errors import LockedError
 
 
 class Lock:
-    """A lock on a file, held as long as any process has the descriptor open.
+    """A lock on a file, held while any process has the descriptor open.
 
-    The system frees it when its holder dies, however it dies. A child that inherits the
-    descriptor (`pass_fds=[lock.fileno()]`) keeps it although its parent is gone.
+    The kernel releases it when its holder ends. A child that inherits the descriptor
+    (`pass_fds=[lock.fileno()]`) keeps it after its parent has ended.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,13 +31,13 @@ class Lock:
             holder = _holder(os.pread(descriptor, 32, 0))
             os.close(descriptor)
             raise LockedError(self.path.parent.name, holder) from None
-        with suppress(OSError):  # only a message misses the number, if the disk is full
+        with suppress(OSError):  # a full disk: only the process id is missing in messages
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let go of it. Not unlocked but closed: a child that inherited it keeps it."""
+        """Close the descriptor; a child that inherited it keeps the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -61,7 +61,7 @@ class Lock:
 
 @contextmanager
 def locked_directory(directory: Path, mode: int) -> Iterator[int]:
-    """Hold a directory for a moment, shared or exclusive, and yield its descriptor.
+    """Lock a directory, shared or exclusive, and yield its descriptor.
 
     `BlockingIOError` if the mode has `LOCK_NB` and it is held already.
     """
@@ -70,7 +70,7 @@ def locked_directory(directory: Path, mode: int) -> Iterator[int]:
         fcntl.flock(descriptor, mode)
         yield descriptor
     finally:
-        # said aloud, because a process that was forked meanwhile has the descriptor too
+        # unlock explicitly, because a forked process may have the descriptor, too
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -90,7 +90,7 @@ def _holder(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lock."""
+    """The holder of a lock."""
 
     #: The process that took it; None if the file does not say.
     pid: int | None
@@ -99,13 +99,13 @@ class Holder:
 
 
 def find_holder(path: Path) -> Holder | None:
-    """Return who holds a lock, None if nobody does; the file is not changed."""
+    """Return the holder of a lock, None if it is free; does not change the file."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
-        # whoever takes it in this very moment tries again
+        # a process that acquires it at this moment retries
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         number = os.pread(descriptor, 32, 0).strip()
@@ -117,7 +117,7 @@ def find_holder(path: Path) -> Holder | None:
 
 
 def _has_open(pid: int, file: os.stat_result) -> bool:
-    """Whether a process has a file open; where the system does not tell, whether it lives."""
+    """Whether a process has a file open; without /proc, whether it is alive."""
     descriptors = Path(f"/proc/{pid}/fd")
     if not Path("/proc/self/fd").is_dir():
         return not _holder(str(pid).encode()).startswith("a process that")

@@ -1,4 +1,4 @@
-"""Reads and writes text files that people name; every failure is an `InputError`."""
+"""Reads and writes text files named by the user; every failure is an `InputError`."""
 
 import os
 import tomllib
@@ -9,7 +9,7 @@ from penstock.errors import InputError
 
 
 def read_text(path: Path, where: str = "") -> str:
-    """Return what a file holds; `where` is how an error names it."""
+    """Return the content of a file; errors name it by `where`."""
     place = where or str(path)
     try:
         return path.read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ def read_text(path: Path, where: str = "") -> str:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Parse TOML; `where` is how an error names its file."""
+    """Parse TOML; errors name its file by `where`."""
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -30,12 +30,12 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, where: str = "") -> dict[str, Any]:
-    """Return what a TOML file holds."""
+    """Return the content of a TOML file."""
     return parse_toml(read_text(path, where), where or str(path))
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have names none.
+    """Whether the file exists; False for an impossible name.
 
     >>> is_file(Path("x" * 5000))
     False
@@ -47,7 +47,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Whether there is such a directory; a name that none can have names none."""
+    """Whether the directory exists; False for an impossible name."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def is_directory(path: Path) -> bool:
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Write a file whole or not at all; `option` is how an error names it."""
+    """Write a file atomically; errors name it by `option`."""
     try:
         _write(path, text.encode("utf-8", "backslashreplace"))
     except (OSError, ValueError) as error:
@@ -64,7 +64,7 @@ def write_text(path: Path, text: str, option: str) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    if path.exists() and not path.is_file():  # a device or a pipe has no place beside it
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
         path.write_bytes(data)
         return
     # its name must fit where the name of the file fits
@@ -78,7 +78,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def explain_os_error(error: OSError | ValueError) -> str:
-    """Say why a file cannot be used, without its name.
+    """Return why a file cannot be used, without its name.
 
     >>> explain_os_error(FileNotFoundError(2, "No such file or directory", "x"))
     'No such file or directory'

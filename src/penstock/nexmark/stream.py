@@ -11,10 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from penstock.nexmark.auctions import auctions
-from penstock.nexmark.bids import NUMBERS, bid_numbers, bids
 from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, PERSONS, ROUND, EventKind
-from penstock.nexmark.persons import persons
+from penstock.nexmark.events import BID_FIELDS, auctions, bid_fields, bids, persons
 from penstock.nexmark.settings import StreamSettings, timestamps
 from penstock.pipelines.topic_declaration import MakeRows
 
@@ -34,8 +32,8 @@ def rows(
     ids = kind.ids(first, end)
     if columns is None:
         return _MAKERS[kind](ids, setting)
-    if kind == BIDS and set(columns) <= set(NUMBERS):
-        return bid_numbers(ids, setting).select(columns)
+    if kind == BIDS and set(columns) <= set(BID_FIELDS):
+        return bid_fields(ids, setting).select(columns)
     return _MAKERS[kind](ids, setting).select(columns)
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from penstock.errors import InputError, nearest
+from penstock.errors import InputError, missing_package, nearest
 
 ENDINGS = (".svg", ".png", ".pdf")
 #: A file, whose ending chooses the format, or a text stream, which gets SVG.
@@ -30,8 +30,7 @@ def new_figure(height: float) -> Any:
     try:
         figures = import_module("matplotlib.figure")
     except ImportError:
-        hint = "install it: pip install matplotlib"
-        raise InputError("", "pictures need matplotlib, which is not installed", hint) from None
+        raise missing_package("matplotlib", "drawing a chart", "plots") from None
     return figures.Figure(figsize=(WIDTH, height), layout="constrained")
 
 

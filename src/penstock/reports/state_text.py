@@ -8,7 +8,7 @@ from penstock.core.numbers import pretty
 from penstock.engines.spark.state_reader import StateReader
 from penstock.reports.tables import Table, as_text
 from penstock.state.check import StateDamage
-from penstock.state.version import files
+from penstock.state.version import file_names
 
 
 def list_text(found: Sequence[StateReader]) -> str:
@@ -20,8 +20,8 @@ def list_text(found: Sequence[StateReader]) -> str:
             ", ".join(memory.key.names),
             f"{memory.rows:,}",
             pretty(memory.bytes / 1e6),
-            f"{len(memory.version.runs)} of {memory.version.slices}",
-            str(len(files(memory.version))),
+            f"{len(memory.version.state_files)} of {memory.version.slices}",
+            str(len(file_names(memory.version))),
             _time(memory.version.watermark),
             str(memory.batch),
         )
@@ -39,7 +39,7 @@ def to_json(memory: StateReader) -> dict[str, Any]:
         "rows": memory.rows,
         "bytes": memory.bytes,
         "slices": memory.version.slices,
-        "files": len(files(memory.version)),
+        "files": len(file_names(memory.version)),
         "watermark_us": memory.version.watermark,
         "batch": memory.batch,
     }

@@ -20,8 +20,9 @@ from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.renames import find_renames
+from penstock.topics.embedded.description import check_topic
 from penstock.topics.embedded.readers import positions
-from penstock.topics.embedded.topic import Topic, check_topic
+from penstock.topics.embedded.topic import Topic
 
 DESCRIPTION = "pipeline.json"
 #: In the description of a run: earlier names of its operators, by present name.
@@ -135,7 +136,7 @@ def _state_of(layout: RunLayout, operator: str) -> list[str]:
         return []
     record = BatchLog(layout.batches(operator)).last()
     if record is not None and record.state is not None:
-        rows = sum(run.rows for runs in record.state.runs.values() for run in runs)
+        rows = sum(file.rows for files in record.state.state_files.values() for file in files)
         return [f"it remembers {pretty(rows)} rows of state"]
     return ["it remembers state of Spark"] if layout.native(operator).is_file() else []
 

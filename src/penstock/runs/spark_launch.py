@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.cluster.session import end_session, preload_list, start_session
-from penstock.engines.spark.cluster.worker_imports import modules_of, write_list
+from penstock.engines.spark.cluster.session import end_session, module_list, start_session
 from penstock.engines.spark.cluster.worker_pool import start_workers
+from penstock.engines.spark.cluster.worker_process import needed_modules, write_module_list
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
 from penstock.engines.spark.run_layout import RunLayout
@@ -66,7 +66,7 @@ class SparkLauncher:
         """Start Spark; meanwhile find out what workers shall import."""
         pipeline, log = self._prepared.pipeline, self._layout.log
         hush_logging()
-        modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
+        modules = BackgroundCall(lambda: needed_modules(pipeline.operators.values()))
         with keep_signal_handlers():
             session = start_session(
                 pipeline.name,
@@ -79,7 +79,7 @@ class SparkLauncher:
             )
         ending_with.callback(end_session, session)
         silence_accumulator_server(session)
-        write_list(preload_list(log), modules.result())
+        write_module_list(module_list(log), modules.result())
         return session
 
     @property

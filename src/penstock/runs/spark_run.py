@@ -14,7 +14,7 @@ from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.snapshot import Snapshot
-from penstock.engines.spark.cluster.java import check_java
+from penstock.engines.spark.cluster.masters import check_java
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError

@@ -1,7 +1,8 @@
-"""Keyed state in slices: what an operator remembers of its keys, exactly once, at any parallelism.
+"""Keyed state in slices, exactly once, at any parallelism.
 
-A key belongs to one slice for ever (`topics.hashing`). A slice is a list of immutable levels,
-newest first (`level`), each a run of a file (`runs`); which runs there are is a `version`. A batch
-opens a `handle.State` over the levels of a slice, and what it changes becomes one more level;
-`compaction` keeps the levels few, and `check` reads everything back.
+State is memory-mapped and compacted; it need not fit in memory. A key always belongs to the same
+slice (`topics.hashing`). A slice is a list of immutable layers, newest first (`sorted_layer`). Each
+layer is stored in a file (`state_files`); a `version` lists the files of all slices. A batch opens
+a `handle.State` over the layers of a slice and adds its changes as one more layer. `compaction`
+keeps the number of layers small, and `check` verifies all files.
 """

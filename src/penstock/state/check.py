@@ -1,4 +1,4 @@
-"""Is the state as it was written? Reads every file of a version from its first byte to its last."""
+"""Verifies a state: reads every file of a version completely and reports damage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from penstock.errors import DamagedError, InputError
 from penstock.state.chunk import Chunk
 from penstock.state.keys import winners
 from penstock.state.layout import StateLayout
-from penstock.state.mapped_files import open_file, open_run, same_columns
+from penstock.state.mapped_files import open_file, open_layer, same_columns
 from penstock.state.sorted_layer import SortedLayer
 from penstock.state.state_files import StateFile
 from penstock.state.version import Version
@@ -22,9 +22,9 @@ from penstock.topics.hashing import hash_keys, slice_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDamage:
-    """Something in a file that is not as it was written."""
+    """Damage in one state file."""
 
-    #: Its place in the directory of the state.
+    #: Path relative to the directory of the state.
     file: str
     problem: str
     #: The slices that cannot be trusted.
@@ -39,28 +39,28 @@ def check(
     *,
     in_any: bool = False,
 ) -> list[StateDamage]:
-    """Return everything that is damaged.
+    """Return all damage.
 
-    `by` are the columns of the key that decide the slice, all if it is left out; without any,
-    all rows are in slice 0. `in_any` says that a key may be in any slice, as with a broadcast
-    input, whose rows every slice may remember.
+    `by` names the key columns that determine the slice: all of them if it is None; if it is
+    empty, all rows belong to slice 0. `in_any` allows a key in any slice, as for a broadcast
+    input, whose rows every slice may store.
     """
-    runs = sorted(
-        (run for runs in version.runs.values() for run in runs),
-        key=lambda run: (run.file, run.first),
+    state_files = sorted(
+        (state_file for state_files in version.state_files.values() for state_file in state_files),
+        key=lambda state_file: (state_file.file, state_file.first),
     )
     columns = layout.key.names if by is None else list(by)
     owners = None if in_any else _Owners(columns, version.slices)
     return [
         damage
-        for _, inside in groupby(runs, key=lambda run: run.file)
+        for _, inside in groupby(state_files, key=lambda state_file: state_file.file)
         for damage in _file(directory, layout, owners, list(inside))
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Owners:
-    """Which slice the rows belong to."""
+    """Computes the slice that each row belongs to."""
 
     by: Sequence[str]
     slices: int
@@ -72,43 +72,47 @@ class _Owners:
 
 
 def _file(
-    directory: Path, layout: StateLayout, owners: _Owners | None, runs: Sequence[StateFile]
+    directory: Path, layout: StateLayout, owners: _Owners | None, state_files: Sequence[StateFile]
 ) -> Iterator[StateDamage]:
-    name = f"{SEGMENTS}/{runs[0].file}"
+    name = f"{SEGMENTS}/{state_files[0].file}"
     try:
-        reader = open_file(directory, runs[0].segment, checked=True)
+        reader = open_file(directory, state_files[0].segment, checked=True)
         same_columns(layout, reader.schema)
     except (DamagedError, InputError) as error:
         problem = error.what if isinstance(error, DamagedError) else error.problem
-        yield StateDamage(file=name, problem=problem, slices=tuple(run.slice for run in runs))
+        yield StateDamage(
+            file=name, problem=problem, slices=tuple(state_file.slice for state_file in state_files)
+        )
         return
-    for run in runs:
+    for state_file in state_files:
         try:
-            problem = _problem(open_run(reader, run, directory), layout, owners, run)
+            problem = _problem(
+                open_layer(reader, state_file, directory), layout, owners, state_file
+            )
         except DamagedError as error:
             problem = error.what
         if problem:
-            yield StateDamage(file=name, problem=problem, slices=(run.slice,))
+            yield StateDamage(file=name, problem=problem, slices=(state_file.slice,))
 
 
 def _problem(
-    level: SortedLayer, layout: StateLayout, owners: _Owners | None, run: StateFile
+    layer: SortedLayer, layout: StateLayout, owners: _Owners | None, state_file: StateFile
 ) -> str:
-    """What is wrong with a level; nothing if all is well."""
-    if any(before.hashes[-1] >= after.hashes[0] for before, after in pairwise(level.chunks)):
-        return f"slice {run.slice}: the record batches are not sorted by hash"
-    for chunk in level.chunks:
+    """Return the first problem of a layer, or an empty string."""
+    if any(before.hashes[-1] >= after.hashes[0] for before, after in pairwise(layer.chunks)):
+        return f"slice {state_file.slice}: the record batches are not sorted by hash"
+    for chunk in layer.chunks:
         keys = chunk.rows.columns[: len(layout.key)]
         if (chunk.hashes[1:] < chunk.hashes[:-1]).any():
-            return f"slice {run.slice}: the rows are not sorted by hash"
+            return f"slice {state_file.slice}: the rows are not sorted by hash"
         if (wrong := np.count_nonzero(hash_keys(keys) != chunk.hashes)) > 0:
-            return f"slice {run.slice}: {wrong} rows have another hash than their keys"
-        if owners and (wrong := np.count_nonzero(owners.of(chunk) != run.slice)) > 0:
-            return f"slice {run.slice}: {wrong} rows belong to other slices"
+            return f"slice {state_file.slice}: {wrong} rows have another hash than their keys"
+        if owners and (wrong := np.count_nonzero(owners.of(chunk) != state_file.slice)) > 0:
+            return f"slice {state_file.slice}: {wrong} rows belong to other slices"
         if (twice := len(chunk) - len(winners(chunk.hashes, keys, last=True))) > 0:
-            return f"slice {run.slice}: {twice} keys are there twice"
+            return f"slice {state_file.slice}: {twice} keys occur twice"
         if not _is_ordered(chunk):
-            return f"slice {run.slice}: the index of timers is wrong"
+            return f"slice {state_file.slice}: the index of timers is wrong"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Rows of a level: sorted by the hash of their key, with what the state knows about each."""
+"""A chunk of a layer: rows sorted by key hash, with deletion marks, timers and ages."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -19,27 +19,27 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Rows by hash; those with the same hash in any order. Nothing in it is ever changed.
+    """Rows sorted by hash; rows with equal hashes are in any order. Immutable.
 
-    Most states have no timers, or nothing that ages: see `same` for columns that take no room.
+    Most states have no timers and no time to live: `same` makes columns that take no memory.
     """
 
     hashes: Hashes
-    #: Key columns, then value columns; a row that is gone has a key only.
+    #: Key columns, then value columns; a deleted row has only a key.
     rows: pa.RecordBatch
     gone: Flags
     #: Event time in microseconds at which the row is due, or `NEVER`.
     timers: Times
     #: Event time of the last put, or `NEVER` if the row does not age.
     seen: Times
-    #: The rows by timer, where there are too many to look at each.
+    #: Row numbers sorted by timer; None where a scan is fast enough.
     order: NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     def slice(self, start: int, end: int) -> "Chunk":
-        """Rows [start, end), without a copy."""
+        """Return rows [start, end), without a copy."""
         return Chunk(
             hashes=self.hashes[start:end],
             rows=self.rows.slice(start, end - start),
@@ -49,7 +49,7 @@ class Chunk:
         )
 
     def take(self, places: Places) -> "Chunk":
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         return Chunk(
             hashes=self.hashes[places],
             rows=self.rows.take(pa.array(places)),
@@ -59,20 +59,20 @@ class Chunk:
         )
 
     def without_timers(self) -> "Chunk":
-        """The same rows, none of them due ever."""
+        """Return the same rows without timers."""
         return replace(self, timers=same(NEVER, len(self)), order=None)
 
     def find(self, hashes: Hashes, keys: Columns) -> Places:
-        """Return where each key is, or -1."""
+        """Return the row of each key, or -1."""
         found = np.full(len(hashes), -1, np.int64)
         place = np.searchsorted(self.hashes, hashes)
         rows = np.flatnonzero(self.hashes[np.minimum(place, len(self) - 1)] == hashes)
         mine = self.rows.columns[: len(keys)]
         while len(rows):
-            asked = keys if len(rows) == len(hashes) else take_all(keys, rows)
-            equal = same_keys(take_all(mine, place[rows]), asked)
+            wanted_keys = keys if len(rows) == len(hashes) else take_all(keys, rows)
+            equal = same_keys(take_all(mine, place[rows]), wanted_keys)
             found[rows[equal]] = place[rows[equal]]
-            # another key with this hash: go on to the next row, while its hash is the same
+            # another key with this hash: try the next row, while its hash is the same
             rows = rows[~equal]
             place[rows] += 1
             rows = rows[place[rows] < len(self)]
@@ -93,7 +93,7 @@ class Chunk:
 
 
 def join(chunks: Sequence[Chunk]) -> Chunk:
-    """Put chunks one behind the other, whatever their order."""
+    """Concatenate chunks; the result need not be sorted."""
     if len(chunks) == 1:
         return chunks[0]
     return Chunk(
@@ -106,7 +106,7 @@ def join(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def none(schema: pa.Schema) -> Chunk:
-    """No rows of these columns."""
+    """Return an empty chunk with these columns."""
     (rows,) = schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
     return Chunk(
         hashes=np.zeros(0, np.uint64),
@@ -118,14 +118,14 @@ def none(schema: pa.Schema) -> Chunk:
 
 
 def same(value: Any, rows: int) -> NDArray[Any]:
-    """A column that holds one value in all its rows, and takes the room of one."""
-    one = np.asarray(value)
-    one.setflags(write=False)
-    return np.ndarray(rows, one.dtype, one, strides=(0,))
+    """Return a column of equal values that takes the memory of one value."""
+    single = np.asarray(value)
+    single.setflags(write=False)
+    return np.ndarray(rows, single.dtype, single, strides=(0,))
 
 
 def is_same(column: NDArray[Any]) -> bool:
-    """Was this column made by `same`?"""
+    """Whether this column was made by `same`."""
     return column.strides == (0,)
 
 

@@ -1,15 +1,15 @@
-"""What a function gets to remember by: the state of one slice in one batch.
+"""`State`: what a user function reads and writes, for one slice in one batch.
 
-Reads go through the levels, newest first; writes go into levels in memory on top of them. So a
-state sees its own puts at once, nothing below is ever changed, and a batch that is run again over
-the same levels comes to the same end. It writes no files: `changes` is what the batch adds.
+Reads go through the layers, newest first; writes go into layers in memory on top of them. A state
+sees its own puts at once. Layers below never change, so a batch that is repeated over the same
+layers has the same result. `State` writes no files; `changes` returns what the batch adds.
 
-A timer is told once, by the first `due` that is asked when the watermark has reached it; `timers`
-says how. If a batch never asks, `changes` takes along what is due, as if it were set now.
+A timer fires once, on the first `due()` after the watermark passes it; see `sorted_layer.due_rows`.
+If a batch never calls `due`, `changes` carries the due timers over to the next batch.
 
-Time to live. A row is past it when the watermark is `ttl_us` after its last put, and no timer of it
-lies after the watermark of the batch before. Then it is as if it were not there, and the merge that
-reaches the oldest level removes it.
+Time to live: a row expires when the watermark is `ttl_us` after its last put and none of its timers
+is later than the watermark of the previous batch. An expired row is invisible, and the merge that
+reaches the oldest layer removes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +22,7 @@ from penstock.state.chunk import Chunk, Times, join, none, same, take
 from penstock.state.keys import Columns, take_all, winners
 from penstock.state.layout import FOUND, NEVER, TIMER, Rows, StateLayout, make_layout, microseconds
 from penstock.state.merge import Age, live, merge, newest
-from penstock.state.sorted_layer import SortedLayer
-from penstock.state.timers import due_rows, not_hidden
+from penstock.state.sorted_layer import SortedLayer, due_rows, not_hidden
 from penstock.topics.hashing import hash_keys
 
 
@@ -33,7 +32,7 @@ class State:
     def __init__(
         self,
         columns: StateLayout,
-        levels: Sequence[SortedLayer],
+        layers: Sequence[SortedLayer],
         *,
         slice: int,
         watermark: int | None,
@@ -44,24 +43,24 @@ class State:
         self.slice = slice
         #: The watermark of this batch, and of the one before.
         self.watermark, self.before = watermark, before
-        #: Rows that came too late, as they were handed to `late`.
+        #: Late rows, as they were passed to `late`.
         self.late_rows: list[pa.RecordBatch] = []
         self._layout, self._keys = columns, len(columns.key)
         self._mine: list[SortedLayer] = []
-        self._below = tuple(levels)
-        self._age = Age(ttl_us=ttl_us, watermark=watermark, told=before)
+        self._below = tuple(layers)
+        self._age = Age(ttl_us=ttl_us, watermark=watermark, fired_up_to=before)
         known = [time for time in (now, watermark) if time is not None]
         self._seen = max(known) if known and ttl_us is not None else NEVER
-        self._asked = False
-        #: What `due` would tell of the levels below, once that was looked up.
-        self._ripe: list[Chunk] | None = None
+        self._has_fired = False
+        #: Due rows of the layers below; None until they are looked up.
+        self._due_cache: list[Chunk] | None = None
 
     @classmethod
     def open(
         cls,
         key: pa.Schema,
         values: pa.Schema,
-        levels: Sequence[SortedLayer] = (),
+        layers: Sequence[SortedLayer] = (),
         *,
         slice: int = 0,
         watermark: int | None = None,
@@ -69,15 +68,15 @@ class State:
         now: int | None = None,
         ttl_us: int | None = None,
     ) -> "State":
-        """Open the state of a slice over its levels, newest first.
+        """Open the state of a slice over its layers, newest first.
 
-        `before` is the watermark of the batch before. Rows put now live for `ttl_us` from `now`
-        on, the latest event time in the batch; without it, from the watermark on. A row that was
-        put when neither was known does not age until it is put again.
+        `before` is the watermark of the previous batch. Rows put now live for `ttl_us` from `now`,
+        the latest event time in the batch, or from the watermark if `now` is None. A row that is
+        put when neither is known does not expire until it is put again.
         """
         return cls(
             make_layout(key, values),
-            levels,
+            layers,
             slice=slice,
             watermark=watermark,
             before=before,
@@ -89,18 +88,18 @@ class State:
         """Return the values of each key, nulls where there are none, and whether it was found."""
         asked = self._layout.take_keys(keys)
         hashes = hash_keys(asked.columns)
-        # the values found so far, and which of them each key has
+        # values of the keys found so far, and for each key its position in them
         parts: list[pa.RecordBatch] = []
         size, places = 0, np.zeros(len(hashes), np.int64)
         found = np.zeros(len(hashes), np.bool_)
-        # in the order of the levels, which is kinder to caches
+        # sorted like the layers, which uses caches better
         left = np.argsort(hashes)
         columns = take_all(asked.columns, left)
-        for level in (*self._mine, *self._below):
+        for layer in (*self._mine, *self._below):
             if not len(left):
                 break
-            inside = level.find(hashes[left], columns)
-            for chunk, rows, which in level.at_places(inside):
+            inside = layer.find(hashes[left], columns)
+            for chunk, rows, which in layer.at_places(inside):
                 dead = take(chunk.gone, rows)
                 dead = dead | self._age.is_over(take(chunk.seen, rows), take(chunk.timers, rows))
                 places[left[which]] = np.arange(size, size + len(rows))
@@ -113,61 +112,61 @@ class State:
         return self._found(parts, pa.array(places, mask=~found), pa.array(found))
 
     def put(self, rows: Rows, timers: pa.Array | None = None) -> None:
-        """Remember rows; the last row of a key wins. Without a timer the key has none any more."""
+        """Store rows; the last row of a key wins. Without `timers` the keys lose their timers."""
         batch = self._layout.take_rows(rows)
         due = same(NEVER, len(batch)) if timers is None else microseconds(timers, len(batch))
         self._add(batch.columns, due, gone=False)
 
     def delete(self, keys: Rows) -> None:
-        """Forget keys, whether they are there or not."""
+        """Delete keys; missing ones are ignored."""
         asked = self._layout.take_keys(keys)
         empty = [pa.nulls(len(asked), field.type) for field in self._layout.values]
         self._add([*asked.columns, *empty], same(NEVER, len(asked)), gone=True)
 
     def due(self) -> pa.RecordBatch:
-        """Return rows whose timer the watermark has reached, by timer; each timer once.
+        """Return the rows whose timer the watermark has passed, sorted by timer; each fires once.
 
-        Key and values, and `_timer` in microseconds.
+        The columns are key, values, and `_timer` in microseconds.
         """
         mine, below = self._due_here(), self._due_below()
-        self._asked = True
+        self._has_fired = True
         before = self.before
         overdue = [] if before is None else [_until(chunk, before) for chunk in below]
         for chunk in (*mine, *overdue):
             self._push(chunk.without_timers())
-        told = join([none(self._layout.stored), *mine, *below])
-        told = told.take(np.lexsort((told.hashes, told.timers)))
-        return told.rows.append_column(TIMER, pa.array(told.timers))
+        due = join([none(self._layout.stored), *mine, *below])
+        due = due.take(np.lexsort((due.hashes, due.timers)))
+        return due.rows.append_column(TIMER, pa.array(due.timers))
 
     def is_due(self) -> bool:
-        """Would `due` tell anything? Asking this tells nothing."""
+        """Whether `due` would return rows; this fires no timer."""
         return bool(self._due_here() or self._due_below())
 
     def scan(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows as they are now, key and values, by the hash of the key."""
+        """Yield all current rows, key and values, sorted by key hash."""
         for chunk in merge((*self._mine, *self._below), self._keys):
             if len(alive := live(chunk, self._age)):
                 yield alive.rows
 
     def late(self, rows: pa.RecordBatch) -> None:
-        """Tell of rows that came too late."""
+        """Report late rows."""
         if rows.num_rows:
             self.late_rows.append(rows)
 
     def changes(self) -> SortedLayer | None:
-        """Return what was put and deleted as one level, or None if that is nothing."""
+        """Return all puts and deletes as one layer, or None if there are none."""
         for chunk in self._due_below():
             self._push(chunk)
-        self._asked = True
+        self._has_fired = True
         if not self._mine:
             return None
-        merged = newest([level.chunks[0] for level in self._mine], self._keys)
-        if not self._below:  # there is nothing that a row which is gone could hide
+        merged = newest([layer.chunks[0] for layer in self._mine], self._keys)
+        if not self._below:  # a deleted row has nothing to hide
             merged = live(merged, Age())
         return SortedLayer([merged], at=self.watermark) if len(merged) else None
 
     def _found(self, parts: Sequence[pa.RecordBatch], places: pa.Array, found: pa.Array) -> Any:
-        """Values from these places; where a place is null, nulls."""
+        """Return the values at these places; null for a null place."""
         columns = [
             pa.concat_arrays([part.column(n) for part in parts] or [pa.nulls(0, field.type)])
             for n, field in enumerate(self._layout.values)
@@ -192,7 +191,7 @@ class State:
         self._push(chunk.take(winners(hashes, keys, last=True)))
 
     def _push(self, chunk: Chunk) -> None:
-        """Lay rows on top; levels of about the same size become one, so that there are few."""
+        """Add rows as the newest layer; layers of similar size are merged to keep them few."""
         if not len(chunk):
             return
         while self._mine and len(self._mine[0]) <= 2 * len(chunk):
@@ -200,16 +199,16 @@ class State:
         self._mine.insert(0, SortedLayer([chunk]))
 
     def _due_below(self) -> list[Chunk]:
-        """Rows that are due, of levels that were there before."""
-        if self._asked:
+        """Return due rows of the layers that existed before this batch."""
+        if self._has_fired:
             return []
-        if self._ripe is None:
-            ripe = due_rows(self._below, self.before, self.watermark, self._keys)
-            self._ripe = [left for chunk in ripe if len(left := live(chunk, self._age))]
-        return not_hidden(self._ripe, self._mine, self._keys)
+        if self._due_cache is None:
+            due = due_rows(self._below, self.before, self.watermark, self._keys)
+            self._due_cache = [left for chunk in due if len(left := live(chunk, self._age))]
+        return not_hidden(self._due_cache, self._mine, self._keys)
 
     def _due_here(self) -> list[Chunk]:
-        """Rows that are due, of this batch's own."""
+        """Return due rows that this batch has put."""
         return due_rows(self._mine, None, self.watermark, self._keys)
 
 

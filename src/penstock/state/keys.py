@@ -1,4 +1,4 @@
-"""Which keys are the same: rows are found by hash, and a hash may be shared by several keys."""
+"""Compares keys: rows are found by hash, and several keys may share a hash."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from penstock.topics.hashing import Hashes, is_fixed, nulls, words
 
-#: Arrow makes its functions when it is imported, where no type checker sees them.
+#: pyarrow.compute creates its functions at import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 Places = NDArray[np.int64]
@@ -20,8 +20,8 @@ Columns = Sequence[pa.Array]
 def same_keys(left: Columns, right: Columns) -> NDArray[np.bool_]:
     """Return for each row whether both sides have the same key; null is a key like any other."""
     same = np.ones(len(left[0]), np.bool_)
-    for one, other in zip(left, right, strict=True):
-        same &= _same(one, other)
+    for left_column, right_column in zip(left, right, strict=True):
+        same &= _same(left_column, right_column)
     return same
 
 
@@ -52,7 +52,7 @@ def take_all(columns: Columns, places: Places) -> list[pa.Array]:
 
 
 def _by_key(hashes: Hashes, keys: Columns) -> tuple[Places, NDArray[np.bool_]]:
-    """Sort rows by hash and key; tell which have the same key as the one before."""
+    """Sort rows by hash and key; return the order and which rows repeat the key before."""
     parts = [hashes, *(part for column in keys for part in _codes(column))]
     order = np.lexsort(parts[::-1])
     repeats = np.ones(max(len(order) - 1, 0), np.bool_)
@@ -75,7 +75,7 @@ def _same(one: pa.Array, other: pa.Array) -> NDArray[np.bool_]:
 
 
 def _codes(column: pa.Array) -> Sequence[NDArray[np.uint64]]:
-    """Numbers that are equal where the values are."""
+    """Return integers that are equal where the values are equal."""
     if not is_fixed(column.type):
         codes = column.dictionary_encode(null_encoding="encode").indices
         return [codes.to_numpy(zero_copy_only=False).astype(np.uint64)]

@@ -1,4 +1,4 @@
-"""Which columns a state has: its key, its values, and those that the state keeps for itself."""
+"""The columns of a state: key, values, and bookkeeping columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from penstock.errors import InputError
 from penstock.topics.ddl import field_text, type_text
 
 HASH, GONE, TIMER, SEEN = "_hash", "_gone", "_timer", "_seen"
-#: Rows of a file in the order of their timers; only there if there are timers.
+#: Row numbers of a record batch sorted by timer; only in files with timers.
 ORDER = "_order"
 #: A column of what `State.get` returns.
 FOUND = "_found"
@@ -22,7 +22,7 @@ _RESERVED = (HASH, GONE, TIMER, SEEN, ORDER, FOUND)
 #: No timer; or a row that does not age.
 NEVER = int(np.iinfo(np.int64).max)
 
-#: What people may give for rows: one array is enough where there is one column.
+#: Accepted forms of rows; a single array is enough for a single column.
 Rows: TypeAlias = pa.RecordBatch | pa.Table | Mapping[str, Any] | pa.Array | pa.ChunkedArray
 
 
@@ -31,11 +31,11 @@ class StateLayout:
     """Key columns first, then value columns."""
 
     key: pa.Schema
-    #: What is found of a key: any of it may be null.
+    #: Values as `State.get` returns them: any of them may be null.
     values: pa.Schema
-    #: Key and values as people put them.
+    #: Key and values as `State.put` takes them.
     rows: pa.Schema
-    #: Key and values as levels hold them: a row that is gone has no values.
+    #: Key and values as layers store them: a deleted row has no values.
     stored: pa.Schema
 
     def take_keys(self, given: Rows) -> pa.RecordBatch:
@@ -53,7 +53,7 @@ def make_layout(key: pa.Schema, values: pa.Schema) -> StateLayout:
 
     >>> make_layout(pa.schema({"_hash": pa.string()}), pa.schema({"n": pa.int64()}))
     Traceback (most recent call last):
-    penstock.errors.InputError: state._hash: is a column that the state keeps for itself
+    penstock.errors.InputError: state._hash: is a reserved column of the state
     hint: give it another name
     """
     names = [*key.names, *values.names]
@@ -61,10 +61,12 @@ def make_layout(key: pa.Schema, values: pa.Schema) -> StateLayout:
         raise InputError("state", "has no key", "name at least one column of the rows as the key")
     for name in names:
         if name in _RESERVED:
-            problem = "is a column that the state keeps for itself"
+            problem = "is a reserved column of the state"
             raise InputError(f"state.{name}", problem, "give it another name")
         if names.count(name) > 1:
-            raise InputError(f"state.{name}", "is there twice", "key and values differ in names")
+            raise InputError(
+                f"state.{name}", "occurs twice", "key and value columns need different names"
+            )
     for field in key:
         if pa.types.is_nested(field.type) or pa.types.is_null(field.type):
             problem = f"{type_text(field.type)} cannot be a key"
@@ -80,7 +82,7 @@ def make_layout(key: pa.Schema, values: pa.Schema) -> StateLayout:
 
 
 def _batch(given: Rows, schema: pa.Schema, what: str) -> pa.RecordBatch:
-    """Bring rows into the columns of the schema, in its order; types must be the same."""
+    """Arrange rows by the columns of the schema; types must match."""
     columns = _columns(given, schema, what)
     hint = f"the columns are: {', '.join(map(field_text, schema))}"
     arrays = []
@@ -128,7 +130,7 @@ def _array(given: Any, field: pa.Field, what: str, hint: str) -> pa.Array:
 
 
 def microseconds(times: Any, rows: int) -> NDArray[np.int64]:
-    """Return timers as numbers; a timer that is null is none."""
+    """Return timers in microseconds; null means no timer."""
     given: pa.Array = times if isinstance(times, pa.Array) else _flat(times)
     if pa.types.is_timestamp(given.type):
         given = given.cast(pa.timestamp("us", given.type.tz), safe=False)

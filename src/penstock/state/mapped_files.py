@@ -1,4 +1,4 @@
-"""Levels from disk: files are mapped, not read, so a slice may be larger than the memory."""
+"""Memory-mapped state files: a slice may be larger than the memory."""
 
 import zlib
 from collections.abc import Iterable
@@ -17,52 +17,56 @@ from penstock.state.state_files import StateFile
 from penstock.topics.ddl import kind_text
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 
-#: Smaller files are checked when a process first opens them. Larger ones would hold up a replica
-#: that takes over a slice; `check` reads them all.
-CHECKED_BYTES = 1 << 25
+#: Files up to this size are verified when a process first opens them. Larger ones would delay a
+#: replica that takes over a slice; `check` verifies all.
+MAX_VERIFIED_BYTES = 1 << 25
 
 
-class Levels:
-    """The levels of a state's directory that this process has opened.
+class LayerCache:
+    """Caches the layers of a state's directory that this process has opened.
 
-    They are known by the names of their files, which are unique: what an attempt that failed
-    has written is never taken for something else.
+    The file name is the cache key. Names are unique, so a file of a failed attempt is never
+    confused with another one.
     """
 
     def __init__(self, directory: Path, layout: StateLayout) -> None:
         self._directory, self._layout = directory, layout
         self._files: dict[str, Any] = {}
-        self._levels: dict[tuple[str, int], SortedLayer] = {}
+        self._layers: dict[tuple[str, int], SortedLayer] = {}
 
-    def open(self, runs: Iterable[StateFile]) -> list[SortedLayer]:
-        """Return the levels of these runs, in their order."""
-        return [self._level(run) for run in runs]
+    def open(self, state_files: Iterable[StateFile]) -> list[SortedLayer]:
+        """Return the layers of these runs, in their order."""
+        return [self._layer(state_file) for state_file in state_files]
 
     def keep(self, files: Iterable[str]) -> None:
-        """Let go of all other files; levels that are in use stay readable."""
+        """Close all other files; layers in use stay readable."""
         kept = set(files)
         self._files = {name: file for name, file in self._files.items() if name in kept}
-        self._levels = {place: lv for place, lv in self._levels.items() if place[0] in kept}
+        self._layers = {place: lv for place, lv in self._layers.items() if place[0] in kept}
 
-    def _level(self, run: StateFile) -> SortedLayer:
-        place = (run.file, run.first)
-        if place not in self._levels:
-            self._levels[place] = open_run(self._file(run.segment), run, self._directory)
-        return self._levels[place]
+    def _layer(self, state_file: StateFile) -> SortedLayer:
+        place = (state_file.file, state_file.first)
+        if place not in self._layers:
+            self._layers[place] = open_layer(
+                self._file(state_file.segment), state_file, self._directory
+            )
+        return self._layers[place]
 
     def _file(self, segment: Segment) -> Any:
         if segment.file not in self._files:
-            reader = open_file(self._directory, segment, checked=segment.bytes <= CHECKED_BYTES)
+            reader = open_file(
+                self._directory, segment, checked=segment.bytes <= MAX_VERIFIED_BYTES
+            )
             same_columns(self._layout, reader.schema)
             self._files[segment.file] = reader
         return self._files[segment.file]
 
 
 def open_file(directory: Path, segment: Segment, *, checked: bool) -> Any:
-    """Map a file; its size is always checked, so that the map never ends early."""
+    """Map a file; its size is always checked, because a short map would crash later."""
     try:
         with pa.memory_map(str(directory / SEGMENTS / segment.file)) as source:
-            content = source.read_buffer()  # stays mapped; the descriptor need not stay open
+            content = source.read_buffer()  # stays mapped after the descriptor is closed
     except FileNotFoundError:
         raise _damaged(directory, segment, "missing") from None
     if content.size != segment.bytes:
@@ -77,21 +81,21 @@ def open_file(directory: Path, segment: Segment, *, checked: bool) -> Any:
         raise _damaged(directory, segment, f"is no Arrow file: {error}") from None
 
 
-def open_run(reader: Any, run: StateFile, directory: Path) -> SortedLayer:
-    """Return the level of a run in a file that is open."""
-    end = run.first + run.batches
+def open_layer(reader: Any, state_file: StateFile, directory: Path) -> SortedLayer:
+    """Return the layer of a run in a file that is open."""
+    end = state_file.first + state_file.batches
     if end > reader.num_record_batches:
         problem = f"has {reader.num_record_batches} record batches, expected {end}"
-        raise _damaged(directory, run.segment, problem)
+        raise _damaged(directory, state_file.segment, problem)
     try:
-        batches = [reader.get_batch(number) for number in range(run.first, end)]
+        batches = [reader.get_batch(number) for number in range(state_file.first, end)]
     except (pa.ArrowInvalid, OSError) as error:
-        raise _damaged(directory, run.segment, f"is no Arrow file: {error}") from None
-    level = SortedLayer([_chunk(batch) for batch in batches], run.at)
-    if len(level) != run.rows:
-        problem = f"has {len(level)} rows of slice {run.slice}, expected {run.rows}"
-        raise _damaged(directory, run.segment, problem)
-    return level
+        raise _damaged(directory, state_file.segment, f"is no Arrow file: {error}") from None
+    layer = SortedLayer([_chunk(batch) for batch in batches], state_file.at)
+    if len(layer) != state_file.rows:
+        problem = f"has {len(layer)} rows of slice {state_file.slice}, expected {state_file.rows}"
+        raise _damaged(directory, state_file.segment, problem)
+    return layer
 
 
 def same_columns(layout: StateLayout, stored: pa.Schema) -> None:

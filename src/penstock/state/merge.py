@@ -1,4 +1,4 @@
-"""Several levels as one: the newest row of each key, in the order of the hash, piece by piece."""
+"""Merges layers into one stream: the newest row of each key, sorted by hash."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,24 +13,23 @@ from penstock.state.sorted_layer import SortedLayer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """When rows vanish by themselves: so long after their last put, in event time.
+    """Time to live: rows expire `ttl_us` after their last put, in event time.
 
-    A row with a timer lives until the timer was told, however long that takes; the timers up
-    to `told` have been.
+    A row with a timer lives until the timer has fired; timers up to `fired_up_to` have.
     """
 
     ttl_us: int | None = None
     watermark: int | None = None
-    told: int | None = None
+    fired_up_to: int | None = None
 
     def is_over(self, seen: Times, timers: Times) -> Flags:
-        """Return which rows are past their time."""
+        """Return which rows have expired."""
         if self.ttl_us is None or self.watermark is None:
             return same(False, len(seen))
         over: Flags = seen <= self.watermark - self.ttl_us
         waiting = timers != NEVER
-        if self.told is not None:
-            waiting &= timers > self.told
+        if self.fired_up_to is not None:
+            waiting &= timers > self.fired_up_to
         over &= ~waiting
         return over
 
@@ -43,13 +42,13 @@ def newest(chunks: Sequence[Chunk], keys: int) -> Chunk:
     return joined.take(winners(joined.hashes, joined.rows.columns[:keys], last=False))
 
 
-def merge(levels: Sequence[SortedLayer], keys: int) -> Iterator[Chunk]:
+def merge(layers: Sequence[SortedLayer], keys: int) -> Iterator[Chunk]:
     """Yield the newest row of every key, by hash.
 
-    No more than one chunk of each level is in memory at a time: all levels go on to where the
-    first of their present chunks ends.
+    At most one chunk of each layer is in memory at a time: all cursors advance to the smallest
+    last hash of the current chunks.
     """
-    cursors = [_Cursor(level.chunks) for level in levels]
+    cursors = [_Cursor(layer.chunks) for layer in layers]
     while waiting := [cursor for cursor in cursors if not cursor.done]:
         upto = min(cursor.last for cursor in waiting)
         parts = [part for cursor in waiting if len(part := cursor.advance(upto))]
@@ -57,13 +56,13 @@ def merge(levels: Sequence[SortedLayer], keys: int) -> Iterator[Chunk]:
 
 
 def live(chunk: Chunk, age: Age) -> Chunk:
-    """Leave out what is gone and what is past its time."""
+    """Return the rows that are neither deleted nor expired."""
     dead = chunk.gone | age.is_over(chunk.seen, chunk.timers)
     return chunk.take(np.flatnonzero(~dead)) if dead.any() else chunk
 
 
 class _Cursor:
-    """Goes through the chunks of a level."""
+    """Iterates over the chunks of a layer."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks, self._number, self._row = chunks, 0, 0
@@ -74,7 +73,7 @@ class _Cursor:
 
     @property
     def last(self) -> np.uint64:
-        """The last hash of the present chunk."""
+        """The last hash of the current chunk."""
         last: np.uint64 = self._chunks[self._number].hashes[-1]
         return last
 

@@ -1,7 +1,14 @@
-"""A level: an immutable run of rows sorted by the hash of their key, in memory or mapped.
+"""A layer: immutable rows of one slice sorted by key hash, in memory or memory-mapped.
 
-It is cut into chunks, so that a large one can be written and merged piece by piece. Rows with the
-same hash lie in one chunk, and a key is in a level at most once.
+A layer is cut into chunks, so that a large one can be written and merged chunk by chunk. Rows with
+equal hashes are in one chunk, and a key is in a layer at most once.
+
+Timers: the watermark never falls, and the watermark of one batch is `before` in the next. Each
+layer fires the timers in (before, watermark]; earlier ones have fired. The exception is a timer
+that had already passed when it was set: a layer knows the watermark of the batch that wrote it
+(`at`) and fires the timers up to it as well. The caller puts such rows again without a timer, so
+that a newer layer hides them. A merge leaves no such timers, because it happens in a batch that
+fires all timers of the layers it merges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +22,12 @@ from penstock.topics.hashing import Hashes
 
 
 class SortedLayer:
-    """Rows of one slice by hash. A row has a place: its number in the level."""
+    """Rows of one slice, sorted by hash. The place of a row is its number in the layer."""
 
     def __init__(self, chunks: Sequence[Chunk], at: int | None = None) -> None:
         self.chunks = tuple(chunk for chunk in chunks if len(chunk))
-        #: The watermark of the batch that wrote it: timers up to here were due from the
-        #: beginning, and nobody has told them. None if there are no such timers.
+        #: The watermark of the batch that wrote it: timers up to it were due when they were set
+        #: and have not fired. None if there are no such timers.
         self.at = at
         self._firsts = np.array([chunk.hashes[0] for chunk in self.chunks], np.uint64)
         self._ends = np.cumsum([0, *map(len, self.chunks)])
@@ -41,13 +48,13 @@ class SortedLayer:
         return found
 
     def at_places(self, places: Places) -> Iterator[tuple[Chunk, Places, Places]]:
-        """For places that are not -1: a chunk, the rows in it, and which places they are."""
+        """Yield for all places but -1: a chunk, rows in it, and the indices of their places."""
         rows = np.flatnonzero(places >= 0)
         for number, some in _groups(np.searchsorted(self._ends, places[rows], side="right") - 1):
             yield self.chunks[number], places[rows[some]] - self._ends[number], rows[some]
 
     def due(self, low: int | None, high: int) -> Iterator[Chunk]:
-        """Rows with low < timer <= high, those that were due from the beginning, too."""
+        """Yield rows with low < timer <= high, and those that were due when they were set."""
         for chunk in self.chunks:
             found = [chunk.due(low, high)]
             if low is not None and self.at is not None:
@@ -56,11 +63,39 @@ class SortedLayer:
                 yield chunk.take(np.sort(places))
 
 
+def due_rows(
+    layers: Sequence[SortedLayer], low: int | None, high: int | None, keys: int
+) -> list[Chunk]:
+    """Return the rows of these layers with low < timer <= high, if no newer layer has their keys.
+
+    Without low there are no earlier timers; without high there is no event time yet.
+    """
+    if high is None:
+        return []
+    due = []
+    for number, layer in enumerate(layers):
+        for chunk in layer.due(low, high):
+            due += not_hidden([chunk], layers[:number], keys)
+    return due
+
+
+def not_hidden(chunks: Sequence[Chunk], newer: Sequence[SortedLayer], keys: int) -> list[Chunk]:
+    """Return the rows whose keys are in none of the newer layers."""
+    left = []
+    for chunk in chunks:
+        for layer in newer:
+            inside = layer.find(chunk.hashes, chunk.rows.columns[:keys])
+            chunk = chunk.take(np.flatnonzero(inside < 0))
+        if len(chunk):
+            left.append(chunk)
+    return left
+
+
 def _groups(numbers: Places) -> Iterator[tuple[int, Places]]:
-    """Each number with the rows that have it."""
+    """Yield each distinct number with the rows that have it."""
     if not len(numbers):
         return
-    if (numbers == numbers[0]).all():  # most levels have one chunk
+    if (numbers == numbers[0]).all():  # most layers have one chunk
         yield int(numbers[0]), np.arange(len(numbers))
         return
     order = np.argsort(numbers, kind="stable")

@@ -1,9 +1,11 @@
-"""Levels on disk. One file holds what one task wrote in one batch, for all slices it worked on.
+"""State files: layers on disk.
 
-A run says where in a file the level of a slice lies. The bookkeeping columns `_gone`, `_timer`
-and `_seen` are only in files that need them; with timers there is `_order`, which sorts the rows
-of each record batch by timer. Files have unique names and are never changed: one that no committed
-version names does not exist.
+A file holds the changes of one task in one batch, for all slices of the task.
+
+A `StateFile` locates the layer of one slice in a file. The bookkeeping columns `_gone`, `_timer`
+and `_seen` exist only in files that need them; files with timers have `_order`, which sorts the
+rows of each record batch by timer. Files have unique names and never change. A file that no
+committed version lists is ignored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,16 +22,16 @@ from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, StateLa
 from penstock.state.sorted_layer import SortedLayer
 from penstock.topics.embedded.segment import SEGMENTS, Segment, SegmentWriter
 
-#: A record batch is at most about this large, so that a level can be merged piece by piece.
-CHUNK_ROWS = 1 << 16
-CHUNK_BYTES = 1 << 21
+#: Limits of a record batch, so that layers can be merged batch by batch.
+MAX_CHUNK_ROWS = 1 << 16
+MAX_CHUNK_BYTES = 1 << 21
 
-_KINDS = {GONE: pa.bool_(), TIMER: pa.int64(), ORDER: pa.uint32(), SEEN: pa.int64()}
+_EXTRA_TYPES = {GONE: pa.bool_(), TIMER: pa.int64(), ORDER: pa.uint32(), SEEN: pa.int64()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateFile:
-    """The level of one slice in a file."""
+    """The layer of one slice in a file."""
 
     segment: Segment
     slice: int
@@ -37,7 +39,7 @@ class StateFile:
     first: int
     batches: int
     rows: int
-    #: Bytes in memory, which are about those on disk.
+    #: Bytes in memory, about the same as on disk.
     bytes: int
     #: See `SortedLayer.at`.
     at: int | None = None
@@ -66,25 +68,25 @@ class StateFile:
 
 
 class StateFileWriter:
-    """Writes the levels of slices into one file of a state's directory."""
+    """Writes the layers of slices into one file of a state's directory."""
 
     def __init__(self, directory: Path, layout: StateLayout, extras: Iterable[str]) -> None:
         self._folder = directory / SEGMENTS
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._extras = [name for name in _KINDS if name in set(extras)]
+        self._extras = [name for name in _EXTRA_TYPES if name in set(extras)]
         self._schema = pa.schema(
             [
                 pa.field(HASH, pa.uint64(), nullable=False),
                 *layout.stored,
-                *(pa.field(name, _KINDS[name], nullable=False) for name in self._extras),
+                *(pa.field(name, _EXTRA_TYPES[name], nullable=False) for name in self._extras),
             ]
         )
         self._writer = SegmentWriter(directory, self._schema)
         self._batches = 0
-        self._runs: list[dict[str, Any]] = []
+        self._entries: list[dict[str, Any]] = []
 
     def write(self, slice: int, chunks: Iterable[Chunk], at: int | None = None) -> None:
-        """Add the level of a slice, given by hash; no rows are no run."""
+        """Add the layer of a slice, chunks sorted by hash; a layer without rows is not stored."""
         first, rows, size = self._batches, 0, 0
         for chunk in _cut(chunks):
             batch = self._batch(chunk)
@@ -92,16 +94,21 @@ class StateFileWriter:
             self._batches += 1
             rows, size = rows + len(chunk), size + batch.nbytes
         if rows:
-            run = {"slice": slice, "first": first, "batches": self._batches - first, "at": at}
-            self._runs.append(run | {"rows": rows, "bytes": size})
+            entry = {
+                "slice": slice,
+                "first": first,
+                "batches": self._batches - first,
+                "at": at,
+            }
+            self._entries.append(entry | {"rows": rows, "bytes": size})
 
     def close(self) -> tuple[StateFile, ...]:
-        """Bring everything to disk; one run for each slice that has rows."""
+        """Sync the file and return one entry for each slice that has rows."""
         segment = self._writer.close()
         if segment is None:
             return ()
         sync_directory(self._folder)
-        return tuple(StateFile(segment=segment, **run) for run in self._runs)
+        return tuple(StateFile(segment=segment, **entry) for entry in self._entries)
 
     def abort(self) -> None:
         """Remove what was written."""
@@ -116,25 +123,25 @@ class StateFileWriter:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def write_levels(
-    directory: Path, layout: StateLayout, levels: Mapping[int, SortedLayer]
+def write_layers(
+    directory: Path, layout: StateLayout, layers: Mapping[int, SortedLayer]
 ) -> tuple[StateFile, ...]:
     """Write what a batch changed in each slice."""
-    writer = StateFileWriter(directory, layout, extras_of(levels.values()))
+    writer = StateFileWriter(directory, layout, extras_of(layers.values()))
     try:
-        for slice, level in levels.items():
-            writer.write(slice, level.chunks, level.at)
+        for slice, layer in layers.items():
+            writer.write(slice, layer.chunks, layer.at)
         return writer.close()
     except BaseException:
         writer.abort()
         raise
 
 
-def extras_of(levels: Iterable[SortedLayer]) -> set[str]:
-    """Return the bookkeeping columns that these levels need."""
+def extras_of(layers: Iterable[SortedLayer]) -> set[str]:
+    """Return the bookkeeping columns that these layers need."""
     found = set()
-    for level in levels:
-        for chunk in level.chunks:
+    for layer in layers:
+        for chunk in layer.chunks:
             found |= {GONE} if _differs(chunk.gone, False) else set()
             found |= {TIMER, ORDER} if _differs(chunk.timers, NEVER) else set()
             found |= {SEEN} if _differs(chunk.seen, NEVER) else set()
@@ -146,13 +153,15 @@ def _differs(column: Any, value: Any) -> bool:
 
 
 def _cut(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Cut what is too large and join what is small; rows with the same hash stay together."""
+    """Split large chunks and join small ones; rows with equal hashes stay together."""
     waiting: list[Chunk] = []
     rows = size = 0
     for chunk in chunks:
         for part in _parts(chunk):
             part_size = part.rows.nbytes + part.hashes.nbytes
-            if waiting and (rows + len(part) > CHUNK_ROWS or size + part_size > CHUNK_BYTES):
+            if waiting and (
+                rows + len(part) > MAX_CHUNK_ROWS or size + part_size > MAX_CHUNK_BYTES
+            ):
                 yield join(waiting)
                 waiting, rows, size = [], 0, 0
             waiting.append(part)
@@ -163,7 +172,7 @@ def _cut(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 def _parts(chunk: Chunk) -> Iterator[Chunk]:
     size = chunk.rows.nbytes + chunk.hashes.nbytes
-    number = max(-(-len(chunk) // CHUNK_ROWS), -(-size // CHUNK_BYTES), 1)
+    number = max(-(-len(chunk) // MAX_CHUNK_ROWS), -(-size // MAX_CHUNK_BYTES), 1)
     step = -(-len(chunk) // number)
     start = 0
     while start < len(chunk):

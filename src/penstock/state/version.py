@@ -1,4 +1,4 @@
-"""Which runs make up the state of an operator after a batch. Pure values; format 1."""
+"""The files that make up the state of an operator after a batch. Pure values; format 1."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,21 +13,25 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The runs of each slice, newest first; a slice without any has no state."""
+    """The state files of each slice, newest first; a slice without files is empty."""
 
-    #: How many slices there are; that never changes.
+    #: The number of slices; it never changes.
     slices: int
-    runs: Mapping[int, tuple[StateFile, ...]] = field(default_factory=FrozenDict)
+    state_files: Mapping[int, tuple[StateFile, ...]] = field(default_factory=FrozenDict)
     #: The watermark of the batch that made this version; None before there is any event time.
     watermark: int | None = None
 
     def of(self, slice: int) -> tuple[StateFile, ...]:
-        """The runs of a slice."""
-        return self.runs.get(slice, ())
+        """Return the state files of a slice."""
+        return self.state_files.get(slice, ())
 
     def to_json(self) -> dict[str, Any]:
-        """Write it as a plain dictionary; each file stands there once, whatever lies in it."""
-        segments = {run.file: run.segment for runs in self.runs.values() for run in runs}
+        """Return a JSON object; each file is listed once, however many slices it holds."""
+        segments = {
+            state_file.file: state_file.segment
+            for state_files in self.state_files.values()
+            for state_file in state_files
+        }
         names = sorted(segments)
         place = {name: number for number, name in enumerate(names)}
         return {
@@ -37,10 +41,17 @@ class Version:
             "segments": [segments[name].to_json() for name in names],
             "runs": {
                 str(slice): [
-                    [place[run.file], run.first, run.batches, run.rows, run.bytes, run.at]
-                    for run in runs
+                    [
+                        place[state_file.file],
+                        state_file.first,
+                        state_file.batches,
+                        state_file.rows,
+                        state_file.bytes,
+                        state_file.at,
+                    ]
+                    for state_file in state_files
                 ]
-                for slice, runs in sorted(self.runs.items())
+                for slice, state_files in sorted(self.state_files.items())
             },
         }
 
@@ -50,7 +61,7 @@ class Version:
         if data.get("format") != FORMAT:
             raise ValueError(f"cannot read format {data.get('format')} of a state, only {FORMAT}")
         segments = [Segment.from_json(segment) for segment in data["segments"]]
-        runs = {
+        state_files = {
             int(slice): tuple(
                 StateFile(
                     segment=segments[place],
@@ -65,43 +76,49 @@ class Version:
             )
             for slice, entries in data["runs"].items()
         }
-        return cls(slices=data["slices"], runs=FrozenDict(runs), watermark=data["watermark"])
+        return cls(
+            slices=data["slices"], state_files=FrozenDict(state_files), watermark=data["watermark"]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """Neighbouring runs of a slice that became one, or none if nothing of them is left."""
+class FileMerge:
+    """Neighbouring state files of a slice, and the one that replaces them; None if it is empty."""
 
-    runs: tuple[StateFile, ...]
+    state_files: tuple[StateFile, ...]
     into: StateFile | None
 
 
-def after(
+def next_version(
     version: Version,
     new: Iterable[StateFile] = (),
-    merged: Iterable[Merged] = (),
+    merged: Iterable[FileMerge] = (),
     watermark: int | None = None,
 ) -> Version:
-    """Return the version that a batch leaves: merged runs replaced, new ones on top."""
-    runs = dict(version.runs)
+    """Return the version after a batch: merged files replaced, new ones on top."""
+    state_files = dict(version.state_files)
     for change in merged:
-        slice = change.runs[0].slice
-        runs[slice] = _replaced(runs.get(slice, ()), change)
-    for run in new:
-        runs[run.slice] = (run, *runs.get(run.slice, ()))
-    kept = {slice: left for slice, left in sorted(runs.items()) if left}
-    return replace(version, runs=FrozenDict(kept), watermark=watermark)
+        slice = change.state_files[0].slice
+        state_files[slice] = _replace_files(state_files.get(slice, ()), change)
+    for state_file in new:
+        state_files[state_file.slice] = (state_file, *state_files.get(state_file.slice, ()))
+    kept = {slice: left for slice, left in sorted(state_files.items()) if left}
+    return replace(version, state_files=FrozenDict(kept), watermark=watermark)
 
 
-def files(version: Version) -> frozenset[str]:
-    """Return the files that are needed; any other may be removed."""
-    return frozenset(run.file for runs in version.runs.values() for run in runs)
+def file_names(version: Version) -> frozenset[str]:
+    """Return the names of all files in use; others may be removed."""
+    return frozenset(
+        state_file.file
+        for state_files in version.state_files.values()
+        for state_file in state_files
+    )
 
 
-def _replaced(runs: tuple[StateFile, ...], change: Merged) -> tuple[StateFile, ...]:
-    size = len(change.runs)
-    for start in range(len(runs) - size + 1):
-        if runs[start : start + size] == change.runs:
+def _replace_files(state_files: tuple[StateFile, ...], change: FileMerge) -> tuple[StateFile, ...]:
+    size = len(change.state_files)
+    for start in range(len(state_files) - size + 1):
+        if state_files[start : start + size] == change.state_files:
             into = () if change.into is None else (change.into,)
-            return (*runs[:start], *into, *runs[start + size :])
-    raise ValueError(f"slice {change.runs[0].slice} has no such runs beside each other")
+            return (*state_files[:start], *into, *state_files[start + size :])
+    raise ValueError(f"slice {change.state_files[0].slice} has no such state files in a row")

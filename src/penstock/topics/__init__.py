@@ -1,4 +1,5 @@
-"""Where records wait: a durable, ordered log of rows in a directory, written by one, read by many.
+"""Topics: durable, ordered logs of rows between operators, with one writer and many readers.
 
-Begin with `topic.Topic`; `writer.TopicWriter` appends to one, `check.check` finds what is damaged.
+Start with `embedded.topic.Topic`; `embedded.writer.TopicWriter` appends rows, `embedded.check`
+finds damage.
 """

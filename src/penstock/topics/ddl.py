@@ -1,4 +1,4 @@
-"""Types and columns as people write them, in the words of Spark: `id long, tags array<string>`."""
+"""Parses and prints column types in Spark's DDL: `id long, tags array<string>`."""
 
 import re
 from typing import NoReturn
@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 
 def parse_fields(text: str) -> list[pa.Field]:
-    """Read columns, separated by commas.
+    """Parse columns separated by commas.
 
     >>> parse_fields("id long not null, tags array<string>")
     [pyarrow.Field<id: int64 not null>, pyarrow.Field<tags: list<element: string>>]
@@ -49,7 +49,7 @@ def parse_fields(text: str) -> list[pa.Field]:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Write a type in the words of Spark, or in Arrow's if Spark has none.
+    """Return a type in Spark's DDL, or its Arrow name if Spark has none.
 
     >>> type_text(pa.map_(pa.string(), pa.decimal128(10, 2))), type_text(pa.uint8())
     ('map<string, decimal(10,2)>', 'uint8')
@@ -69,18 +69,18 @@ def type_text(kind: pa.DataType) -> str:
 
 
 def kind_text(field: pa.Field) -> str:
-    """Write the type of a column and whether it may be null."""
+    """Return the type of a column and whether it is nullable."""
     return type_text(field.type) + ("" if field.nullable else " not null")
 
 
 def field_text(field: pa.Field, between: str = "") -> str:
-    """Write one column: its name, its type, whether it may be null."""
+    """Return a column as DDL: name, type, whether it is nullable."""
     name = field.name if _PLAIN.fullmatch(field.name) else f"`{field.name}`"
     return f"{name}{between} {kind_text(field)}"
 
 
 class _DdlParser:
-    """Goes through the text once, one token ahead."""
+    """A recursive-descent parser with one token of look-ahead."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Which slice a key belongs to: a hash that is the same in every process and in every release.
+"""Hashes keys and maps them to slices; the hash is the same in every process and every release.
 
 Fixed-width values are one or more 64-bit words. Strings are cut into words of eight bytes; each
 word is mixed with its place, and the sum of all is the word of the string. So nothing here loops
@@ -17,10 +17,10 @@ Hashes = NDArray[np.uint64]
 _SEED = np.uint64(0x51CE_D57A_7E00_0001)
 _ODD = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FIRST, _SECOND = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
-#: Stands for null: a key of its own, unless a number happens to look the same.
+#: The word for null.
 _NULL = np.uint64(0x0A11_0F17_15E4_0B0D)
 _EMPTY = np.zeros(0, np.uint64)
-#: Strings are hashed so many at a time: what lies between the steps stays in the cache.
+#: Strings are hashed in blocks of this many, so that intermediate arrays stay in the cache.
 _BLOCK = 1 << 14
 
 
@@ -41,13 +41,13 @@ def hash_keys(columns: Sequence[pa.Array]) -> Hashes:
 
 
 def slice_of(hashes: Hashes, slices: int) -> NDArray[np.int64]:
-    """Return the slice of each hash: equal ranges of the hash, so each is uniform in its own."""
+    """Return the slice of each hash; slices are equal ranges of the hash."""
     high = (hashes >> np.uint64(32)) * np.uint64(slices)
     return (high >> np.uint64(32)).astype(np.int64)
 
 
 def split(rows: pa.RecordBatch, hashes: Hashes, slices: int) -> dict[int, pa.RecordBatch]:
-    """Return the rows of each slice that has some, in the order in which they came."""
+    """Return the rows of each non-empty slice, in their original order."""
     number = slice_of(hashes, slices)
     # small numbers are sorted by radix, which is many times faster
     order = np.argsort(number.astype(np.min_scalar_type(slices)), kind="stable")
@@ -67,7 +67,7 @@ def nulls(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def words(array: pa.Array) -> Sequence[Hashes]:
-    """Return the values as 64-bit words; what stands for null means nothing.
+    """Return the values as 64-bit words; words of null values are undefined.
 
     Values of fixed width are equal if and only if their words are.
     """
@@ -85,7 +85,7 @@ def words(array: pa.Array) -> Sequence[Hashes]:
     start = array.offset * width
     raw = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * width]
     if pa.types.is_floating(kind):
-        # one zero, one NaN: what is equal, or equally nothing, is one key
+        # -0.0 and 0.0 are one key, and so are all NaNs
         numbers = raw.view(f"<f{width}").astype(np.float64) + 0.0
         return [np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)]
     if width > 8:
@@ -95,7 +95,7 @@ def words(array: pa.Array) -> Sequence[Hashes]:
 
 
 def is_fixed(kind: pa.DataType) -> bool:
-    """Are values of this type compared by their words?"""
+    """Whether values of this type have a fixed width and are compared by their words."""
     return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind))
 
 
@@ -120,7 +120,7 @@ def _text(array: pa.Array) -> Hashes:
 
 
 def _bytes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-    """Where each string begins and ends in a copy of the content with room behind it."""
+    """Return the start and end of each string, and a padded copy of the content."""
     kind = array.type
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         width = "<i8"
@@ -139,15 +139,15 @@ def _bytes(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
 
 
 def _cut(loaded: Hashes, left: NDArray[np.int64]) -> Hashes:
-    """Blank the bytes of each word that lie behind the end of its string."""
+    """Clear the bytes of each word beyond the end of its string."""
     bits = (8 * np.clip(8 - left, 0, 8)).astype(np.uint64)
-    # a shift by all 64 bits is not defined: go in two steps
+    # a shift by all 64 bits is undefined: shift in two steps
     keep = (~np.uint64(0) >> (bits >> np.uint64(1))) >> (bits - (bits >> np.uint64(1)))
     return loaded & keep
 
 
 def _mix(number: Hashes) -> Hashes:
-    """Let every bit depend on every other one."""
+    """Mix the bits, so that each depends on all others."""
     number = number ^ (number >> np.uint64(30))
     number *= _FIRST
     number ^= number >> np.uint64(27)

@@ -1,4 +1,4 @@
-"""Rows in the order of slices: a reader that wants some slices reads their rows and no others.
+"""Partitioned topics: rows sorted by slice, so that a reader of some slices reads only their rows.
 
 A topic that is read by an operator with keyed state is partitioned. In each record batch of its
 segments the rows of one slice lie together, in the order in which they came; how many rows each
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from penstock.errors import InputError
 from penstock.topics.hashing import hash_keys, slice_of
 
-#: What a record batch says about itself.
+#: The metadata key of a record batch.
 SLICES = "slices"
 #: Rows of each slice.
 Counts = NDArray[np.int64]
@@ -26,7 +26,7 @@ Share = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """By which columns rows are dealt to how many slices."""
+    """The key columns and the number of slices of a topic."""
 
     key: tuple[str, ...]
     slices: int
@@ -41,14 +41,14 @@ class Partition:
         return cls(key=tuple(data["key"]), slices=int(data["slices"]))
 
     def check(self, schema: pa.Schema) -> None:
-        """Refuse columns that the rows do not have."""
+        """Raise `InputError` for key columns that the rows lack."""
         for name in self.key:
             if name not in schema.names:
                 hint = f"it has {', '.join(schema.names)}"
                 raise InputError("key", f"there is no column {name!r} in the topic", hint)
 
     def sort(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Counts]:
-        """Return the rows in the order of their slices, and how many each slice has.
+        """Return the rows sorted by slice, and the number of rows of each slice.
 
         Without a key all rows are in slice 0.
         """

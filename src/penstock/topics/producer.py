@@ -1,4 +1,4 @@
-"""A producer: rows appended to a topic exactly as a workload asks for them."""
+"""Writes the rows of a workload to a topic at the times they are due."""
 
 import threading
 import time
@@ -17,15 +17,16 @@ from penstock.workloads.pattern import SEED, ArrivalName
 from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
-#: Rows of one commit, at most.
+#: The largest commit, in rows.
 MAX_ROWS = 1 << 16
 
 
 class Producer:
-    """Follows a workload: no row before it is due, and every row that is due.
+    """Follows a workload: writes every row when it is due, never earlier.
 
-    `make(first_id, due)` gets the number of a record and when it and the ones behind it are
-    due; it returns one row for each. That time is their `_event`, however late they are written.
+    `make(first_id, due)` gets the id of the first record and the due times of it and the following
+    ones; it returns one row for each. The due time is their `_event`, however late they are
+    written.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class Producer:
     ) -> None:
         self._writer, self._make, self._load = writer, make, load
         self._arrivals, self._seed = arrivals, seed
-        # the wall clock may be set back, and the workload goes on all the same
+        # a steady clock: the wall clock may be set back
         self._clock, self._sleep, self._step_s = clock or SteadyClock(), sleep, step_s
-        #: Rows written so far, without those that the topic held before.
+        #: Rows written by this producer.
         self.produced = 0
-        #: How long after it was due the oldest row of the last commit was written; and the worst.
+        #: Delay of the oldest row of the last commit, and the largest delay so far.
         self.lag_s = self.worst_lag_s = 0.0
 
     def run(
@@ -57,20 +58,20 @@ class Producer:
         begin_at: float | None = None,
         watch: Callable[["Producer"], None] | None = None,
     ) -> None:
-        """Produce up to second `until` of the workload, or to its end, or until told to stop.
+        """Produce up to second `until` of the workload, or to its end, or until `stop` is set.
 
-        The workload begins now. If the topic holds n rows already, these are the first n of the
-        workload, and the next one is due now; unless `begin_at` says when the workload began.
+        The workload starts now. If the topic already has n rows, they are the first n of the
+        workload and the next one is due now, unless `begin_at` gives the start of the workload.
         `watch` is called after every commit.
         """
         end_s = self._load.duration_s if until is None else until
-        held = self._writer.topic.refresh()
+        existing = self._writer.topic.refresh()
         schedule = schedule_of(self._load, self._arrivals, self._seed)
-        schedule.skip(held)
+        schedule.skip(existing)
         if begin_at is None:
-            # what was missed while nobody produced is not made up for
-            begin_at = self._clock() - (schedule.next_s() if held else 0.0)
-        first = held
+            # rows missed while no producer was running are not produced later
+            begin_at = self._clock() - (schedule.next_s() if existing else 0.0)
+        first = existing
         while schedule.has_more(end_s) and not (stop and stop.is_set()):
             now = self._clock()
             due_s = min(now - begin_at, end_s)
@@ -94,7 +95,9 @@ class Producer:
             problem = f"must be one for each record that is due: {len(due)}, got {len(rows)}"
             raise InputError("rows", problem)
         if EVENT in rows.column_names:
-            raise InputError("rows", f"have a column {EVENT!r}", "leave it out: it is put in")
+            raise InputError(
+                "rows", f"have a column {EVENT!r}", "leave it out: the producer adds it"
+            )
         self._writer.append(rows.append_column(EVENT, due))
         self.produced += len(due)
         self.lag_s = max(0.0, self._clock() - float(due_s[0]))

@@ -1,4 +1,4 @@
-"""When the records of a workload are due, handed out in order as time goes by."""
+"""The due times of the records of a workload, in order."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -11,28 +11,32 @@ from penstock.workloads.workload import Workload
 
 
 class Schedule(Protocol):
-    """The records that are still to come."""
+    """The remaining records."""
 
     def skip(self, records: int) -> None:
-        """Leave out so many records."""
+        """Skip this many records."""
 
     def take(self, t_s: float, most: int) -> FloatArray:
-        """Take the records that are due by second `t_s`, so many at most; return their seconds."""
+        """Take up to `most` records that are due by second `t_s`; return their due times."""
 
     def next_s(self) -> float:
-        """Return the second of the next record, or infinity."""
+        """Return the due time of the next record, or infinity."""
 
     def has_more(self, end_s: float) -> bool:
-        """Tell whether another record is due by second `end_s`."""
+        """Whether another record is due by second `end_s`."""
 
 
 def schedule_of(load: Workload, kind: str, seed: int) -> Schedule:
-    """Return the schedule of a workload whose records arrive in one of the known ways."""
-    return _Even(load) if kind == "deterministic" else _Drawn(arrivals(kind, load, seed=seed))
+    """Return the schedule of a workload for an arrival process."""
+    return (
+        _EvenSchedule(load)
+        if kind == "deterministic"
+        else _RandomSchedule(arrivals(kind, load, seed=seed))
+    )
 
 
-class _Even:
-    """By second t exactly `load.count(0, t)` records, whatever floats say about single ones."""
+class _EvenSchedule:
+    """Exactly `load.count(0, t)` records by second t, in spite of rounding."""
 
     def __init__(self, load: Workload) -> None:
         self._load, self._next = load, 0
@@ -44,7 +48,7 @@ class _Even:
         end = min(self._load.count(0, t_s), self._next + most)
         times = self._times(end)
         self._next = max(self._next, end)
-        # the last one may be due a hair later by its own time than by the count
+        # rounding may place the last one slightly after t_s
         return np.minimum(times, t_s)
 
     def next_s(self) -> float:
@@ -60,35 +64,35 @@ class _Even:
         return self._load.when(np.minimum(numbers, self._load.integral(self._load.duration_s)))
 
 
-class _Drawn:
-    """Records at drawn times, of which a part is held ready."""
+class _RandomSchedule:
+    """Records at random times, drawn in parts."""
 
     def __init__(self, parts: Iterator[FloatArray]) -> None:
         self._parts = parts
         self._ready: FloatArray = np.empty(0)
 
     def skip(self, records: int) -> None:
-        while records and self._hold(1):
+        while records and self._prepare(1):
             skipped = min(records, len(self._ready))
             self._ready = self._ready[skipped:]
             records -= skipped
 
     def take(self, t_s: float, most: int) -> FloatArray:
         while len(self._ready) < most and not (len(self._ready) and self._ready[-1] > t_s):
-            if not self._hold(len(self._ready) + 1):
+            if not self._prepare(len(self._ready) + 1):
                 break
         count = min(most, int(np.searchsorted(self._ready, t_s, side="right")))
         taken, self._ready = self._ready[:count], self._ready[count:]
         return taken
 
     def next_s(self) -> float:
-        return float(self._ready[0]) if self._hold(1) else float("inf")
+        return float(self._ready[0]) if self._prepare(1) else float("inf")
 
     def has_more(self, end_s: float) -> bool:
         return self.next_s() <= end_s
 
-    def _hold(self, records: int) -> bool:
-        """Hold so many records ready; False if there are not so many."""
+    def _prepare(self, records: int) -> bool:
+        """Draw until this many records are ready; False if there are fewer."""
         while len(self._ready) < records:
             part = next(self._parts, None)
             if part is None:

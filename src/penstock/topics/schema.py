@@ -1,17 +1,17 @@
-"""What the rows of a topic look like, and what is different if they do not."""
+"""Schemas of topics: parsing, comparing, and fitting rows to a schema."""
 
 import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.topics.ddl import TIMESTAMP, field_text, kind_text, parse_fields, type_text
 
-#: The last column of every topic: when the record was due at its producer.
+#: The last column of every topic: the time at which the producer was due to write the record.
 EVENT = "_event"
 _EVENT_FIELD = pa.field(EVENT, TIMESTAMP, nullable=False)
 
 
 def parse_schema(text: str) -> pa.Schema:
-    """Read a schema in the words of Spark.
+    """Parse a schema in Spark's DDL.
 
     >>> parse_schema("id long, taken timestamp").names
     ['id', 'taken']
@@ -20,7 +20,7 @@ def parse_schema(text: str) -> pa.Schema:
 
 
 def schema_text(schema: pa.Schema) -> str:
-    """Write a schema so that `parse_schema` reads it.
+    """Return a schema as DDL that `parse_schema` reads.
 
     >>> schema_text(pa.schema({"id": pa.int64(), "tags": pa.list_(pa.string())}))
     'id long, tags array<string>'
@@ -45,7 +45,7 @@ def without_event(schema: pa.Schema) -> pa.Schema:
 
 
 def first_difference(expected: pa.Schema, found: pa.Schema) -> str:
-    """Name the first column that differs, with both types; nothing if none does.
+    """Describe the first difference of two schemas; an empty string if they are equal.
 
     >>> first_difference(parse_schema("id long, tag string"), parse_schema("id int, tag string"))
     "column 'id': expected long, found int"
@@ -67,9 +67,9 @@ def first_difference(expected: pa.Schema, found: pa.Schema) -> str:
 
 
 def compare_schemas(old: pa.Schema, new: pa.Schema) -> tuple[tuple[str, ...], str]:
-    """Return the columns that are new, and why rows of the old schema cannot be read with them.
+    """Return the new columns, and why old rows cannot be read with the new schema.
 
-    New columns may stand anywhere but must be nullable: the rows before have null there.
+    New columns may be anywhere but must be nullable: older rows have null there.
 
     >>> compare_schemas(parse_schema("id long"), parse_schema("note string, id long"))
     (('note',), '')
@@ -86,7 +86,7 @@ def compare_schemas(old: pa.Schema, new: pa.Schema) -> tuple[tuple[str, ...], st
 
 
 def fill_columns(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows under this schema: a nullable column that they lack is null.
+    """Return the rows with this schema; missing nullable columns are null.
 
     `ValueError` names a column that is missing and must not be null.
     """
@@ -102,10 +102,10 @@ def fill_columns(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def fit(rows: pa.Table | pa.RecordBatch, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
-    """Return the rows under exactly this schema, or raise `InputError` with the first difference.
+    """Return the rows with exactly this schema, or raise `InputError` with the first difference.
 
-    Columns may come in any order. A column that may be null fits one that may not, if nothing
-    in it is: tables seldom say which of their columns cannot be null.
+    Columns may be in any order. A nullable column without nulls fits a non-nullable one: tables
+    seldom declare which columns cannot be null.
     """
     if rows.schema.equals(schema):
         return _checked(rows, schema)
@@ -130,7 +130,7 @@ def _plain(field: pa.Field) -> pa.Field:
 
 
 def _loose(schema: pa.Schema) -> pa.Schema:
-    """The schema as if everything in it might be null."""
+    """Return the schema with all columns nullable."""
     return pa.schema([pa.field(field.name, _loose_type(field.type)) for field in schema])
 
 

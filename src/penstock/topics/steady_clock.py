@@ -3,14 +3,14 @@
 import time
 from collections.abc import Callable
 
-#: Seconds by which the wall clock may differ before it is said to have been set.
+#: A larger difference means that the wall clock was set.
 TOLERANCE_S = 1.0
 
 
 class SteadyClock:
-    """Seconds since 1970 as they were at the start, moved on by the monotonic clock.
+    """Wall-clock time at the start, advanced by the monotonic clock.
 
-    Whoever sets the wall clock an hour back neither stops what waits nor ages what was measured.
+    Setting the wall clock back neither stops timeouts nor changes the age of measurements.
     """
 
     def __init__(
@@ -27,6 +27,6 @@ class SteadyClock:
 
     @property
     def shift_s(self) -> float:
-        """Seconds to add to a time that the wall clock tells now; 0 unless it was set."""
+        """Seconds to add to a current wall-clock time; 0 unless the wall clock was set."""
         shift_s = self() - self._wall()
         return shift_s if abs(shift_s) > TOLERANCE_S else 0.0

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import InputError, nearest
+from penstock.errors import InputError, missing_package, nearest
 from penstock.workloads.workload import Workload
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -30,8 +30,7 @@ def draw_workload(load: Workload, title: str, file: str) -> Path:
         figures = import_module("matplotlib.figure")
         ticker = import_module("matplotlib.ticker")
     except ImportError:
-        hint = "install it (pip install matplotlib), or use --json and draw elsewhere"
-        raise InputError("plot", "drawing needs matplotlib, which is not installed", hint) from None
+        raise missing_package("matplotlib", "--plot", "plots") from None
     figure = figures.Figure(figsize=(9, 3.6), layout="constrained")
     _draw(figure.subplots(), load, title, ticker.EngFormatter(sep=""))
     try:

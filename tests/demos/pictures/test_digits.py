@@ -55,7 +55,7 @@ def test_where_a_digit_is_makes_little_difference() -> None:
 def test_most_guesses_on_photos_of_unseen_digits_are_right() -> None:
     """95 of 100 (94 over 10,000 photos); guessing would be right in 10, and being sure helps."""
     pictures, labels = digits.photos(IDS)
-    guess, confidence = digits.recognise(digits.trained(), digits.cells(pictures))
+    guess, confidence = digits.recognise(digits.train_recogniser(), digits.cells(pictures))
     right = guess == labels
     assert 0.92 < right.mean() < 0.97
     assert right[confidence > 0.9].mean() > right[confidence <= 0.9].mean() + 0.1
@@ -63,8 +63,8 @@ def test_most_guesses_on_photos_of_unseen_digits_are_right() -> None:
 
 def test_training_gives_the_same_model_each_time() -> None:
     small = digits.cells(digits.photos(IDS[:50])[0])
-    first = digits.recognise(digits.trained(), small)
-    second = digits.recognise(digits.trained.__wrapped__(), small)
+    first = digits.recognise(digits.train_recogniser(), small)
+    second = digits.recognise(digits.train_recogniser.__wrapped__(), small)
     assert (first[0] == second[0]).all()
     assert (first[1] == second[1]).all()
 
@@ -72,7 +72,7 @@ def test_training_gives_the_same_model_each_time() -> None:
 def test_an_empty_photo_is_recognised_as_something() -> None:
     blank = np.full((1, 64, 64), 50, dtype=np.uint8)
     assert (digits.cells(blank) == 0).all()
-    guess, confidence = digits.recognise(digits.trained(), digits.cells(blank))
+    guess, confidence = digits.recognise(digits.train_recogniser(), digits.cells(blank))
     assert 0 <= guess[0] <= 9
     assert np.isfinite(confidence).all()
 

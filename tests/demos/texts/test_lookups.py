@@ -66,7 +66,7 @@ def test_most_lookups_are_told_apart() -> None:
     ids = np.arange(5000)
     kinds = lookups.kinds(ids)
     measures = name_shape.as_matrix(name_shape.measure(lookups.names(ids)))
-    right = name_shape.trained().predict_proba(measures).argmax(axis=1) == kinds
+    right = name_shape.train_classifier().predict_proba(measures).argmax(axis=1) == kinds
     assert right.mean() > 0.97
     assert right[kinds == 2].all()
     assert 0.65 < right[kinds == 1].mean() < 0.9

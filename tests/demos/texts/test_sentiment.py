@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.demos.texts import messages as sayings
+from penstock.demos.texts import messages
 from penstock.demos.texts import sentiment as feelings
 from penstock.demos.texts.phrases import OPINION_ENDINGS
 
@@ -32,9 +32,9 @@ def test_a_turn_does_not_reach_into_the_next_text() -> None:
 def test_most_opinions_are_understood() -> None:
     """87 of 100: irony, and what needs no word for a feeling, are not."""
     ids = np.arange(4000)
-    truth = sayings.truth(ids)
-    opinions = (truth.language == 0) & (truth.kind == sayings.KINDS.index("opinion"))
-    found, _ = feelings.judge(sayings.texts(ids))
+    truth = messages.truth(ids)
+    opinions = (truth.language == 0) & (truth.kind == messages.KINDS.index("opinion"))
+    found, _ = feelings.judge(messages.texts(ids))
     meant = np.array(feelings.FEELINGS)[truth.feeling]
     right = (np.array(found.to_pylist()) == meant)[opinions].mean()
     # 2 of 12 endings with a feeling are beyond it: 0.8 * 2 / 12 of the opinions

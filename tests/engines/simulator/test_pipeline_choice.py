@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from penstock.runs.simulation import simulate
 
 from penstock.engines.simulator.library import load_pipeline, load_profile
 from penstock.engines.simulator.pipeline_choice import choose_pipeline, max_rate
+from penstock.runs.simulated_run import simulate
+from penstock.runs.spec import SimulationSpec
 from penstock.workloads.registry import make_workload
 
 SPARK = load_profile("spark")
@@ -74,8 +75,7 @@ def test_an_older_name_means_the_same_profile() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("query", ["q1", "q5"])
 def test_back_pressure_lets_dhalion_grow_inner_operators(query: str) -> None:
-    shown = simulate(
-        SimulationSpec(engine="spark", query=query, policy="dhalion", initial=1, minutes=20)
-    )
+    spec = SimulationSpec(engine="spark", query=query, policy="dhalion", initial=1, minutes=20)
+    shown = simulate(spec).to_json()
     inner = [name for name in shown["operators"] if name != "source"]
     assert any(shown["operators"][name]["replicas"]["max"] > 1 for name in inner)

@@ -79,7 +79,7 @@ def test_a_time_to_live_is_for_what_is_never_forgotten() -> None:
     batches = [timed(0), timed(5), timed(100, user="bob"), timed(101), timed(102)]
     tried = try_batches(distinct("user"), batches, "user string", ttl_s=10)
     assert [row["_event"].second for row in tried.rows] == [0, 40, 41]
-    with pytest.raises(InputError, match="ttl_s: would take from distinct what is not closed"):
+    with pytest.raises(InputError, match="ttl_s: would delete open state of distinct"):
         try_batches(distinct("user", within_s=5), batches, "user string", ttl_s=10)
 
 

@@ -129,7 +129,7 @@ def test_batches_that_do_not_fit(batches: Any, problem: str) -> None:
 
 def test_a_function_of_ones_own_needs_words() -> None:
     with pytest.raises(
-        InputError, match="writes: tell the columns that it writes, and its slicing"
+        InputError, match="writes: give the columns that it writes, and its slicing"
     ):
         try_batches(remind, [], "user string")
 

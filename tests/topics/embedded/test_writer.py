@@ -82,7 +82,7 @@ def test_somebody_else_with_our_name_is_noticed(
 
     with TopicWriter(topic, "w") as writer:
         monkeypatch.setattr(SegmentWriter, "close", meanwhile)
-        with pytest.raises(TopicError, match="somebody else publishes as 'w'"):
+        with pytest.raises(TopicError, match="another process publishes as 'w'"):
             writer.append(rows([0]))
         assert writer.append(rows([1])) == 2
     assert len(files(topic.directory)) == 2

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from penstock.engines.spark.cluster.java import check_java
+from penstock.engines.spark.cluster.masters import check_java
 from penstock.errors import InputError, PenstockError
 from penstock.files.text import explain_os_error
 from penstock.lab.grid.grid import Grid, check_grid, read_grid

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.demos.pictures.grey_images import Pictures, shrink
 from penstock.demos.pictures.photos import CELL, CHALK, DIGIT, SIDE, draw
+from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.pipelines import record_draws as draws
 
 Digits = NDArray[np.float64]
@@ -50,10 +51,7 @@ class Model:
 @cache
 def halves() -> tuple[tuple[Digits, Labels], tuple[Digits, Labels]]:
     """Return digits (8 x 8, from 0 to 16) with their labels: those to train on, and the others."""
-    # a second, for the processes that draw or recognise only
-    from sklearn.datasets import load_digits  # type: ignore[import-untyped] # noqa: PLC0415
-
-    found = load_digits()
+    found = import_scikit_learn("datasets").load_digits()
     images, labels, half = found.images, found.target.astype(np.int32), len(found.target) // 2
     return (images[:half], labels[:half]), (images[half:], labels[half:])
 
@@ -87,19 +85,16 @@ def _around(chalk: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 @cache
-def trained() -> Model:
+def train_recogniser() -> Model:
     """Train the recogniser on photos of the first half; a process does it once.
 
     Each label gets a normal distribution of its own, which takes one pass over the digits.
     """
-    from sklearn.discriminant_analysis import (  # type: ignore[import-untyped] # noqa: PLC0415
-        QuadraticDiscriminantAnalysis,
-    )
-
+    analysis = import_scikit_learn("discriminant_analysis").QuadraticDiscriminantAnalysis
     (digits, labels), _ = halves()
     small = cells(draw(draws.TRAINING + np.arange(len(labels)), digits))
     flat = small.reshape(len(small), -1) / CHALK
-    return _plain(QuadraticDiscriminantAnalysis(reg_param=0.1).fit(flat, labels))
+    return _plain(analysis(reg_param=0.1).fit(flat, labels))
 
 
 def _plain(fitted: Any) -> Model:

@@ -1,7 +1,7 @@
-"""Sayings: short public messages made by number, in four languages, news and opinions.
+"""Messages: short public messages made by number, in four languages, news and opinions.
 
-What a saying is about is drawn first (`truth`), then the words for it. Some openings, endings
-and things mislead, as they do in life, so whoever judges sayings by their words can be wrong.
+What a message is about is drawn first (`truth`), then the words for it. Some openings, endings
+and things mislead, as they do in life, so whoever judges messages by their words can be wrong.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from penstock.pipelines.text_columns import choose, join, pc
 KINDS = ("news", "opinion")
 _LANGUAGE_SHARES = (0.8, 0.1, 0.06, 0.04)
 _FEELING_SHARES = (0.4, 0.4, 0.2)
-#: So many sayings speak of a thing that belongs to another subject.
+#: So many messages speak of a thing that belongs to another subject.
 _SLIPS = 0.12
 _TAGGED, _LINKED, _ADDRESSED = 0.3, 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageTruth:
-    """What each saying is meant to be, as indices into LANGUAGES, KINDS, SUBJECTS and FEELINGS."""
+    """What each message is meant to be, as indices into LANGUAGES, KINDS, SUBJECTS and FEELINGS."""
 
     language: draws.Indices
     kind: draws.Indices
@@ -35,7 +35,7 @@ class MessageTruth:
 
 
 def truth(ids: draws.Ids) -> MessageTruth:
-    """Draw what the saying of each number is meant to be."""
+    """Draw what the message of each number is meant to be."""
     return MessageTruth(
         language=draws.pick_by_share(ids, "language", _LANGUAGE_SHARES),
         kind=draws.pick(ids, "kind", len(KINDS)),
@@ -45,7 +45,7 @@ def truth(ids: draws.Ids) -> MessageTruth:
 
 
 def texts(ids: draws.Ids) -> pa.Array:
-    """Return the text of each saying."""
+    """Return the text of each message."""
     meant = truth(ids)
     foreign, news = meant.language > 0, meant.kind == KINDS.index("news")
     subjects, feelings = len(phrases.SUBJECTS), len(phrases.OPINION_ENDINGS)

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.demos.texts import lookups
 from penstock.pipelines import record_draws as draws
 
@@ -54,14 +55,12 @@ def measure(names: pa.Array) -> dict[str, draws.Floats]:
 
 
 @cache
-def trained() -> Tree:
+def train_classifier() -> Tree:
     """Train a tree on lookups that no record makes; a process does it once."""
-    # a second, for the processes that classify only
-    from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped] # noqa: PLC0415
-
     ids = draws.TRAINING + np.arange(_TRAINED_ON)
     measures = measure(lookups.names(ids))
-    tree = DecisionTreeClassifier(max_depth=5, min_samples_leaf=10, random_state=0)
+    classifier = import_scikit_learn("tree").DecisionTreeClassifier
+    tree = classifier(max_depth=5, min_samples_leaf=10, random_state=0)
     found: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
     return found
 

@@ -1,6 +1,6 @@
-"""The phrases that sayings are put together from, and the small words that betray a language.
+"""The phrases that messages are put together from, and the small words that betray a language.
 
-A saying is an opening, a thing that it speaks of, and an ending.
+A message is an opening, a thing that it speaks of, and an ending.
 """
 
 from penstock.pipelines.text_columns import word_list

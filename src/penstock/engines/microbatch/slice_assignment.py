@@ -13,7 +13,7 @@ from penstock.core.placement import place
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.pipelines.stateful.watermark import watermark_after
 from penstock.state.state_files import StateFile
-from penstock.state.version import Merged, Version, after
+from penstock.state.version import FileMerge, Version, next_version
 
 #: Weight of the last batch in the load of a slice.
 _NEW = 0.3
@@ -70,7 +70,7 @@ def next_watermark(
 
 def _of_slices(version: Version, slices: Sequence[int]) -> Version:
     mine = {number: version.of(number) for number in slices if version.of(number)}
-    return Version(slices=version.slices, runs=mine, watermark=version.watermark)
+    return Version(slices=version.slices, state_files=mine, watermark=version.watermark)
 
 
 def homes_of(record: BatchRecord) -> dict[int, int]:
@@ -90,10 +90,10 @@ def loads_after(loads: Sequence[float], record: BatchRecord) -> list[float]:
 def version_after(
     before: BatchRecord | None,
     slices: int,
-    runs: Iterable[StateFile],
-    merged: Iterable[Merged],
+    state_files: Iterable[StateFile],
+    merged: Iterable[FileMerge],
     watermark: int | None,
 ) -> Version:
     """Return the version that a batch leaves."""
     version = (before.state if before else None) or Version(slices=slices)
-    return after(version, runs, merged, watermark)
+    return next_version(version, state_files, merged, watermark)

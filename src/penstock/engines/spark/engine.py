@@ -21,7 +21,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.steady_log import SteadyLog
-from penstock.engines.spark.native_state.late_rows import LateRowCounter
+from penstock.engines.spark.native_state.progress import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries import failures
@@ -309,14 +309,14 @@ class SparkEngine:
         passed_s, self._looked = now - self._looked, now
         while self._rescaler.events:
             self._note(self._rescaler.events.popleft())
-        self._ingests.look(self._followed.values(), now)
+        self._ingests.update(self._followed.values(), now)
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
             seen = one.look(now, self._pace.window_s, self._held_s(one.name))
             self._events += [self._in_run_time(event) for event in seen]
         if self.executors is not None:
-            self._events += map(self._in_run_time, self.executors.look(now))
+            self._events += map(self._in_run_time, self.executors.update(now))
             self._follow_replicas(now)
         if now < self._watched + WATCH_S:
             return

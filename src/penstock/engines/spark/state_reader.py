@@ -20,8 +20,8 @@ from penstock.state.check import StateDamage, check
 from penstock.state.handle import State
 from penstock.state.keys import same_keys
 from penstock.state.layout import make_layout
-from penstock.state.mapped_files import Levels
-from penstock.state.version import Version, files
+from penstock.state.mapped_files import LayerCache
+from penstock.state.version import Version, file_names
 from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.hashing import hash_keys, slice_of
@@ -48,12 +48,12 @@ class StateReader:
     @property
     def rows(self) -> int:
         """Rows on disk: keys that changed lately are there more than once."""
-        return sum(run.rows for runs in self.version.runs.values() for run in runs)
+        return sum(file.rows for files in self.version.state_files.values() for file in files)
 
     @property
     def bytes(self) -> int:
         """Bytes on disk."""
-        names = files(self.version)
+        names = file_names(self.version)
         return sum((self.directory / SEGMENTS / name).stat().st_size for name in names)
 
     def of_key(self, key: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -83,9 +83,9 @@ class StateReader:
     def of_slice(self, number: int) -> Iterator[pa.RecordBatch]:
         """Yield all that a slice remembers."""
         columns = make_layout(self.key, self.values)
-        levels = Levels(self.directory, columns).open(self.version.of(number))
+        layers = LayerCache(self.directory, columns).open(self.version.of(number))
         mark = self.version.watermark
-        yield from State.open(self.key, self.values, levels, slice=number, watermark=mark).scan()
+        yield from State.open(self.key, self.values, layers, slice=number, watermark=mark).scan()
 
     def check(self) -> list[StateDamage]:
         """Read every byte; return what is damaged."""

@@ -1,7 +1,7 @@
-"""Functions on keyed state, one slice at a time: the ready ones, and how any is called.
+"""Functions on keyed state, one slice at a time: ready-made ones, and how any function is called.
 
-A function gets the rows of a slice and its `State`, `fn(batch, state)`, and returns rows. The
-ready ones say themselves which state they need; `try_batches` runs any without Spark.
+A function gets the rows of a slice and its `State`, `fn(batch, state)`, and returns rows.
+Ready-made functions declare the state they need; `try_batches` runs any function without Spark.
 """
 
 from penstock.pipelines.stateful.deduplication import distinct

@@ -1,4 +1,4 @@
-"""What people say to a ready function, such as columns and seconds, checked before it runs."""
+"""Checks the arguments of ready-made functions, such as columns and seconds."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -45,28 +45,28 @@ def micros_of(field: str, seconds: float, *, zero: bool = False) -> int:
 
 
 def column_of(schema: pa.Schema, name: str, field: str) -> pa.Field:
-    """Return a column of an input, or say which ones there are."""
+    """Return a column of an input; `InputError` suggests existing ones."""
     if name not in schema.names:
         raise InputError(field, f"there is no column {name!r}", nearest(name, schema.names))
     return schema.field(name)
 
 
 def time_of(schema: pa.Schema, name: str) -> pa.Field:
-    """Return the column that tells the time of an event."""
+    """Return the event-time column, which must be a timestamp."""
     column = column_of(schema, name, "time")
     if not pa.types.is_timestamp(column.type):
         problem = f"column {name!r} must be a timestamp, got {type_text(column.type)}"
-        raise InputError("time", problem, "leave it out to go by _event, when a record was due")
+        raise InputError("time", problem, "leave it out to use _event, the time a record was due")
     return column
 
 
 def plain(fields: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return columns that may be null, whatever they were: there may be no row yet."""
+    """Return the columns as nullable."""
     return [pa.field(field.name, field.type) for field in fields]
 
 
 def output_of(fields: Iterable[pa.Field]) -> pa.Schema:
-    """Return the schema of an output, or name the column that would be there twice."""
+    """Return the schema of an output; `InputError` if a column occurs twice."""
     schema = pa.schema(plain(fields))
     for name in schema.names:
         if schema.names.count(name) > 1:

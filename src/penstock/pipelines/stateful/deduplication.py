@@ -1,8 +1,8 @@
-"""Deduplication: the first row of a key goes on, and those that repeat it soon after do not.
+"""Deduplication: passes the first row of a key on and drops rows that repeat it soon after.
 
-Two rows of a key that went on are at least `within` apart. So there is at most one in a stretch
-of time of that length, and a row is compared with the one of its own stretch and of those beside
-it. A row that went on is forgotten when every row that could repeat it is late.
+Two rows of a key that were passed on are at least `within` apart. So there is at most one in an
+interval of that length, and a row is compared with the one of its own interval and of the two
+neighbouring intervals. A row is deleted from the state when every row that could repeat it is late.
 """
 
 from collections.abc import Mapping
@@ -28,15 +28,15 @@ from penstock.state.layout import FOUND
 from penstock.topics.schema import EVENT, without_event
 
 _STRETCH, _AT = pa.field("_stretch", pa.int64()), pa.field("_at", pa.int64())
-#: Longer than any two times are apart.
+#: Longer than the distance of any two times.
 _EVER = 1 << 61
 
 
 def distinct(by: Names, *, within_s: float | None = None, time: str = EVENT) -> "Distinct":
-    """Leave out rows that come within_s before or after one of the same key that went on.
+    """Drop rows that are within_s before or after a row of the same key that was passed on.
 
-    The time between them is that of the events, and the first to arrive goes on. Without
-    within_s a key goes on once for ever, or until the operator's ttl_s.
+    Distances are in event time, and the first row to arrive is passed on. Without within_s a key
+    is passed on once, or again after the operator's ttl_s.
 
     >>> from penstock.pipelines.stateful.try_out import try_batches
     >>> batches = [[{"id": 1}, {"id": 2}, {"id": 1}], [{"id": 2}, {"id": 3}]]
@@ -54,17 +54,17 @@ class Distinct(Ready):
     within_us: int | None = None
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         schema, _ = self._rows_and_key(inputs)
         return Shape(state_key=[_STRETCH], state=[_AT], output=without_event(schema))
 
     @property
     def forgets(self) -> bool:
-        """Only if a time is told within which rows repeat each other."""
+        """Only with within_s."""
         return self.within_us is not None
 
     def __call__(self, given: pa.RecordBatch, state: State) -> pa.RecordBatch | None:
-        """Let those rows of a slice go on that are new."""
+        """Return the new rows of a slice."""
         due = state.due()
         if due.num_rows:
             state.delete(due.select([*self.by, _STRETCH.name]))
@@ -89,7 +89,7 @@ class Distinct(Ready):
 def _repeats(
     state: State, key: Columns, groups: Groups, times: Numbers, within: int
 ) -> NDArray[np.bool_]:
-    """Tell which rows repeat one of a batch before."""
+    """Return which rows repeat a row of an earlier batch."""
     stretch = times // within
     asked = group_rows([pa.array(groups.of), pa.array(stretch)], len(times))
     beside = stretch[asked.first] + np.array([[-1], [0], [1]])
@@ -102,7 +102,7 @@ def _repeats(
 
 
 def _first(of: Numbers, times: Numbers, rows: Numbers, within: int) -> Numbers:
-    """Choose rows in their order, without those that repeat one chosen; one of each key a round."""
+    """Choose rows in order, without those that repeat a chosen one; one row per key and round."""
     chosen = [rows[:0]]
     while len(rows):
         _, first, back = np.unique(of[rows], return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Rows that belong together because they have the same key, told by numbers from 0 on."""
+"""Groups of rows with the same key, numbered from 0."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-#: Arrow makes its functions when it is imported, where no type checker sees them.
+#: pyarrow.compute creates its functions at import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 Numbers = NDArray[np.int64]
@@ -18,7 +18,7 @@ Columns = dict[str, pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which group each row is in; groups have numbers from 0 on."""
+    """The group of each row; groups are numbered from 0."""
 
     of: Numbers
     #: The first row of each group.
@@ -26,12 +26,12 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self.first)
 
 
 def group_rows(columns: Iterable[pa.Array], rows: int) -> Groups:
-    """Group rows by these columns; null is a value of its own. Without columns all are one group.
+    """Group rows by these columns; null equals null. Without columns all rows are one group.
 
     >>> groups = group_rows([pa.array(["b", None, "b"]), pa.array([1, 1, 1])], 3)
     >>> groups.of.tolist(), groups.first.tolist()
@@ -49,12 +49,12 @@ def group_rows(columns: Iterable[pa.Array], rows: int) -> Groups:
 
 
 def each_alone(rows: int) -> Groups:
-    """Let every row be a group of its own."""
+    """Make every row a separate group."""
     return Groups(np.arange(rows), np.arange(rows))
 
 
 def expand(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Count up from 0 for each number: whose turn it is, and how far it has come.
+    """Count from 0 for each number; return the owner and the count of each element.
 
     >>> [part.tolist() for part in expand(np.array([2, 0, 3]))]
     [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]

@@ -1,4 +1,4 @@
-"""Counts and sums by key: after each batch, the new totals of the keys that changed."""
+"""Counts and sums by key: each batch emits the new totals of the keys that changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from penstock.topics.schema import EVENT
 def counts(by: Names, *, sums: Names = (), time: str = EVENT) -> "Counts":
     """Count rows by key and add up columns; the output has the key, n, and sum_X for each.
 
-    The time matters only if the operator has a ttl_s: then counts begin anew after it.
+    The time matters only if the operator has a ttl_s: counts restart after it.
 
     >>> from penstock.pipelines.stateful.try_out import try_batches
     >>> batches = [[{"word": "a", "size": 2}, {"word": "b", "size": 3}], [{"word": "a", "size": 5}]]
@@ -35,18 +35,18 @@ class Counts(Ready):
     sums: tuple[str, ...] = ()
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
         return Shape(state=totals, output=output_of([*key, *totals]))
 
     @property
     def forgets(self) -> bool:
-        """A count is never closed."""
+        """Counts never close."""
         return False
 
     def __call__(self, given: pa.RecordBatch, state: State) -> dict[str, Any] | None:
-        """Add the rows of a slice to what is known of their keys."""
+        """Add the rows of a slice to the totals of their keys."""
         if not given.num_rows:
             return None
         key = columns_of(given, self.by)

@@ -1,8 +1,8 @@
-"""Which rows of two sides belong together: same key, times close to each other.
+"""Finds the pairs of a join: rows of two sides with the same key and close times.
 
-Rows wait in the state under a *place*: key, side, and a stretch of time that is as long as the
-bounds are wide. So the partners of a row wait in two places of the other side. A place is
-forgotten when every row that could still find something there is late.
+Rows wait in the state under a *place*: key, side, and a time interval as long as the bounds are
+wide. So the partners of a row wait in two places of the other side. A place is deleted when every
+row that could still find a partner there is late.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class PairRows:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Their keys; the rows that are new and those that waited, and which of them are pairs."""
+    """Pairs of rows: keys, values of new and waiting rows, and the indices of each pair."""
 
     key: Columns
     values: Columns
@@ -50,9 +50,9 @@ class Pairs:
 
 
 def pair(state: State, rows: PairRows, low: int, high: int) -> Pairs:
-    """Find pairs whose right row comes from `low` to `high` after the left one; let rows wait."""
+    """Return pairs whose right row is `low` to `high` after the left one; store the new rows."""
     count, width = len(rows.times), max(high - low, 1)
-    # from when to when the partners of a row come
+    # the time range of the partners of a row
     since = rows.times + np.where(rows.is_right, -high, low)
     until = rows.times + np.where(rows.is_right, -low, high)
 
@@ -107,13 +107,13 @@ def pair(state: State, rows: PairRows, low: int, high: int) -> Pairs:
 
 
 def forget(state: State, by: Sequence[str], due: pa.RecordBatch) -> None:
-    """Forget places that are due, with all that waits there."""
+    """Delete due places with all their rows."""
     before = due.column(numbered.ROWS.name).to_numpy()
     places = columns_of(due, (*by, RIGHT.name, STRETCH.name))
     numbered.cut(state, places, before, np.zeros(len(before), np.int64))
 
 
 def _begins(counts: Numbers) -> Numbers:
-    """Where each begins if they lie one behind the other."""
+    """Return the start of each group if groups are contiguous."""
     begins: Numbers = np.cumsum(counts) - counts
     return begins

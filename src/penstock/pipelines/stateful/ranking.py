@@ -1,7 +1,6 @@
-"""Top-k: the rows with the largest values by key and window, once a window is closed.
+"""Top-k: the rows with the largest values by key and window, emitted when the window closes.
 
-Each row that is kept has a place in its window, from 1 to k. Of equal values the one that came
-first stands first.
+Each stored row has a rank in its window, from 1 to k. Of equal values the first row ranks first.
 """
 
 from collections.abc import Mapping
@@ -42,8 +41,8 @@ _RANK = pa.field("rank", pa.int64())
 def top(by: Names = (), *, k: int, of: str, size_s: float, time: str = EVENT) -> "Top":
     """Find the k rows with the largest values of a column, by key, in windows of size_s.
 
-    Without a key it finds those of all rows, in one slice: let another `top` with a key come
-    before it if they are many. The output has the key, start, end, rank, and the other columns
+    Without a key it ranks all rows, in one slice: put another `top` with a key before it if
+    there are many rows. The output has the key, start, end, rank, and the other columns
     of the input.
 
     >>> from datetime import UTC, datetime
@@ -75,7 +74,7 @@ class Top(Ready):
     size_us: int
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         schema, key = self._rows_and_key(inputs)
         kind = column_of(schema, self.of, "of").type
         if self.of in self.by:
@@ -93,11 +92,11 @@ class Top(Ready):
         )
 
     def __call__(self, given: pa.RecordBatch, state: State) -> dict[str, Any] | None:
-        """Rank the rows of a slice in their windows, and tell of those that are closed."""
+        """Rank the rows of a slice in their windows; return the rows of closed windows."""
         times = times_of(given, self.time)
         closes = times // self.size_us * self.size_us + self.size_us
         rows, times = split_late(given, times, closes, state)
-        # what has no value has no rank
+        # rows without a value have no rank
         empty = rows.column(self.of).is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         rows, times = rows.filter(pa.array(~empty)), times[~empty]
         if rows.num_rows:
@@ -124,7 +123,7 @@ class Top(Ready):
         )
 
     def _known(self, windows: Columns, count: int, state: State) -> tuple[Numbers, Columns]:
-        """Return the rows that windows have by now, by rank: whose each is, and its columns."""
+        """Return the stored rows of windows by rank: the window of each row, and its columns."""
         owner, place = expand(np.full(count, self.k))
         found = state.get(take(windows, owner) | {_RANK.name: pa.array(place + 1)})
         there = np.flatnonzero(found.column(FOUND).to_numpy(zero_copy_only=False))
@@ -135,7 +134,7 @@ class Top(Ready):
         """Choose the k largest values of each owner, in the order of owners and values."""
         both = pa.record_batch({"owner": pa.array(owner), "value": values})
         order: Numbers = (
-            pc.sort_indices(  # of equal ones the first stays first
+            pc.sort_indices(  # stable: of equal values the first stays first
                 both, sort_keys=[("owner", "ascending"), ("value", "descending")]
             )
             .to_numpy()

@@ -1,4 +1,4 @@
-"""What all ready functions have in common: their key, their time, and what follows from them."""
+"""The base of ready-made functions: their key, their time column, and what follows from them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from penstock.topics.schema import EVENT, schema_text, with_event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """Which columns a ready function keeps and gives, for inputs with certain columns."""
+    """The columns of state and output of a ready-made function, for given inputs."""
 
-    #: Columns that tell several rows of one key apart.
+    #: Columns that distinguish several rows of one key.
     state_key: Sequence[pa.Field] = ()
     state: Sequence[pa.Field]
     #: Columns of the output, without `_event`.
@@ -27,10 +27,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready(ABC):
-    """A function for a sliced operator that somebody need not write: it is called as one.
+    """A ready-made function for a sliced operator.
 
-    It can be sent to other processes, and says itself which state it needs and which columns
-    it gives.
+    It can be pickled, and declares the columns of its state and of its output.
     """
 
     by: tuple[str, ...]
@@ -39,19 +38,19 @@ class Ready(ABC):
 
     @abstractmethod
     def __call__(self, given: Any, state: State) -> pa.RecordBatch | dict[str, Any] | None:
-        """Do the work for one slice."""
+        """Process one slice."""
 
     @abstractmethod
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives for these inputs, or what is wrong with them."""
+        """Return the columns of state and output for these inputs, or raise `InputError`."""
 
     def keys(self, inputs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Name the columns that decide on the slice of a row, by input."""
+        """Return the key columns of each input."""
         return {self._only(inputs): self.by}
 
     @property
     def forgets(self) -> bool:
-        """Whether it forgets by itself what is closed."""
+        """Whether it deletes closed state by itself."""
         return True
 
     def slicing(
@@ -65,8 +64,8 @@ class Ready(ABC):
     ) -> Slicing:
         """Return the options of an operator with this function."""
         if ttl_s is not None and self.forgets:
-            problem = f"would take from {self._name} what is not closed yet, got {ttl_s}"
-            raise InputError("ttl_s", problem, "leave it out: what is closed is forgotten at once")
+            problem = f"would delete open state of {self._name}, got {ttl_s}"
+            raise InputError("ttl_s", problem, "leave it out: closed state is deleted at once")
         shape = self.shape(inputs)
         return Slicing(
             keys=self.keys(tuple(inputs)),
@@ -96,5 +95,7 @@ class Ready(ABC):
     def _only(self, inputs: Sequence[str]) -> str:
         if len(inputs) != 1:
             problem = f"must be one input for {self._name}, got {len(inputs)}"
-            raise InputError("reads", problem, "join two, or let an operator before write one")
+            raise InputError(
+                "reads", problem, "join two inputs, or let an earlier operator write one topic"
+            )
         return inputs[0]

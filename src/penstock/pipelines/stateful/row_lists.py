@@ -1,6 +1,6 @@
-"""Several rows under one key: they are numbered from 0 on, and one more row says how many.
+"""Lists of rows under one key: rows are numbered from 0, and a head row stores their number.
 
-That row is the head. It has the number -1, holds nothing else, and carries the timer of the key.
+The head has the number -1 and no other values, and carries the timer of the key.
 """
 
 import numpy as np
@@ -18,14 +18,14 @@ _HEAD = -1
 
 
 def lengths(state: State, keys: Columns, count: int) -> Numbers:
-    """Return how many rows each of so many keys has."""
+    """Return the number of rows of each key."""
     heads = state.get(keys | {NUMBER.name: _numbers(np.full(count, _HEAD))})
     found: Numbers = heads.column(ROWS.name).fill_null(0).to_numpy()
     return found
 
 
 def read(state: State, keys: Columns, rows: Numbers) -> tuple[Numbers, pa.RecordBatch]:
-    """Return the first so many rows of each key: whose each is, and its values."""
+    """Return the first rows of each key: the owner of each row, and its values."""
     owner, number = expand(rows)
     return owner, state.get(take(keys, owner) | {NUMBER.name: _numbers(number)})
 
@@ -38,8 +38,8 @@ def write(
 ) -> None:
     """Put rows, and the head of every key.
 
-    Heads are how many rows each key has now, and its timer; rows are whose each is, its number
-    and its values.
+    `heads` has the number of rows and the timer of each key; `rows` has the owner, the number and
+    the values of each row.
     """
     (count, timers), (owner, number, values) = heads, rows
     every = np.arange(len(count))
@@ -57,7 +57,7 @@ def write(
 
 
 def cut(state: State, keys: Columns, before: Numbers, now: Numbers) -> None:
-    """Delete the rows of keys beyond those that they have now, and the heads of keys with none."""
+    """Delete the surplus rows of keys, and the heads of keys without rows."""
     owner, more = expand(np.maximum(before - now, 0))
     gone = np.flatnonzero((now == 0) & (before > 0))
     if len(owner):

@@ -1,9 +1,9 @@
-"""Session windows: rows of a key belong together while they come less than a gap apart.
+"""Session windows: rows of a key form a session while they are less than a gap apart.
 
-A session [start, last row + gap) is closed when the watermark reaches its end, and told then,
-once. What was told stays true: a row that would have been part of a closed session is late, and
-so is one that would be a closed session by itself. For that a closed session is remembered for
-one gap more; after that every row that could touch it is late anyhow.
+A session [start, last row + gap) closes when the watermark reaches its end, and is emitted once.
+Emitted sessions never change: a row that would have been part of a closed session is late, and so
+is one that would form a closed session alone. For that a closed session is kept for one more gap;
+after that every row that could touch it is late anyway.
 """
 
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ from penstock.pipelines.stateful.columns import (
 )
 from penstock.pipelines.stateful.groups import (
     Columns,
+    Groups,
     Numbers,
     columns_of,
     each_alone,
@@ -29,7 +30,6 @@ from penstock.pipelines.stateful.groups import (
     pc,
     take,
 )
-from penstock.pipelines.stateful.intervals import merge_close
 from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.pipelines.stateful.time_windows import END, START
 from penstock.pipelines.stateful.totals import STAMP, total, total_again, total_fields
@@ -40,8 +40,8 @@ from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT
 
 _OWNER = pa.field("_owner", pa.int64())
-_LAST, _TOLD = pa.field("_last", pa.int64()), pa.field("_told", pa.bool_())
-#: Where totals begin.
+_LAST, _EMITTED = pa.field("_last", pa.int64()), pa.field("_told", pa.bool_())
+#: The index of the first column of totals.
 _TOTALS = 4
 
 
@@ -56,7 +56,7 @@ def sessions(
     """Count rows and add up columns by key and session; gap_s without a row ends a session.
 
     The output has the key, start, end (of the gap), n, and sum_X for each column X. With
-    touching=True rows that are exactly gap_s apart belong together, as Flink and Spark have it.
+    touching=True rows that are exactly gap_s apart belong together, as in Flink and Spark.
 
     >>> from datetime import UTC, datetime
     >>> from penstock.pipelines.stateful.try_out import try_batches
@@ -84,17 +84,17 @@ class Sessions(Ready):
     touching: bool = False
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
         return Shape(
             state_key=[numbered.NUMBER],
-            state=[numbered.ROWS, START, _LAST, _TOLD, *totals, STAMP],
+            state=[numbered.ROWS, START, _LAST, _EMITTED, *totals, STAMP],
             output=output_of([*key, START, END, *totals]),
         )
 
     def __call__(self, given: pa.RecordBatch, state: State) -> dict[str, Any] | None:
-        """Add the rows of a slice to their sessions, and tell of those that are closed."""
+        """Add the rows of a slice to their sessions; return the sessions that close."""
         due = state.due()
         times = times_of(given, self.time)
         rows, times = split_late(given, times, times + self.gap_us, state)
@@ -109,7 +109,7 @@ class Sessions(Ready):
         watermark = NO_TIME if state.watermark is None else state.watermark
         is_closed = self._ends(known) <= watermark
         closed, going = known.filter(pa.array(is_closed)), known.filter(pa.array(~is_closed))
-        # what is left comes behind the last row of what is closed, or it would be closed itself
+        # the rows left are after the last row of a closed session, or they would be late
         ends = np.full(groups.count, NO_TIME)
         np.maximum.at(ends, _numbers(closed, _OWNER), self._ends(closed))
         late = times < ends[owner]
@@ -117,16 +117,16 @@ class Sessions(Ready):
         new = _single(owner, times, total(rows, self.sums, each_alone(rows.num_rows)))
         going = self._merged(pa.concat_batches([going, new.filter(pa.array(~late))]))
         remembered = closed.filter(pa.array(self._ends(closed) + self.gap_us > watermark))
-        self._write(state, keys, before, pa.concat_batches([going, _as_told(remembered)]))
-        return self._shown(keys, closed.filter(pc.invert(closed.column(_TOLD.name))))
+        self._write(state, keys, before, pa.concat_batches([going, _as_emitted(remembered)]))
+        return self._shown(keys, closed.filter(pc.invert(closed.column(_EMITTED.name))))
 
     def _ends(self, sessions: pa.RecordBatch) -> Numbers:
         return _numbers(sessions, _LAST) + self.gap_us
 
     def _merged(self, sessions: pa.RecordBatch) -> pa.RecordBatch:
-        """Make one of those that are less than a gap apart."""
+        """Merge sessions that are less than a gap apart."""
         owner, start, last = _intervals(sessions)
-        groups = merge_close(owner, start, last, self.gap_us)
+        groups = _merge_close(owner, start, last, self.gap_us)
         ends = np.full(groups.count, NO_TIME)
         np.maximum.at(ends, groups.of, last)
         totals = total_again(columns_of(sessions, sessions.schema.names[_TOTALS:]), groups)
@@ -135,14 +135,14 @@ class Sessions(Ready):
     def _write(
         self, state: State, keys: Columns, before: Numbers, sessions: pa.RecordBatch
     ) -> None:
-        """Put all sessions of these keys in place of those that they had."""
+        """Replace all sessions of these keys."""
         sessions = sessions.take(pa.array(np.argsort(_numbers(sessions, _OWNER), kind="stable")))
         owner = _numbers(sessions, _OWNER)
         now = np.bincount(owner, minlength=len(before))
         number = np.arange(len(owner)) - (np.cumsum(now) - now)[owner]
-        told = sessions.column(_TOLD.name).to_numpy(zero_copy_only=False)
+        emitted = sessions.column(_EMITTED.name).to_numpy(zero_copy_only=False)
         timers = np.full(len(before), np.iinfo(np.int64).max)
-        np.minimum.at(timers, owner, self._ends(sessions) + np.where(told, self.gap_us, 0))
+        np.minimum.at(timers, owner, self._ends(sessions) + np.where(emitted, self.gap_us, 0))
         values = columns_of(sessions, sessions.schema.names[1:])
         numbered.cut(state, keys, before, now)
         some = np.flatnonzero(now)
@@ -158,31 +158,31 @@ class Sessions(Ready):
         return shown | columns_of(sessions, [START.name]) | ends | totals
 
 
-# Sessions at work are batches: owner (the number of a key), start, last, told, totals.
+# Batches of sessions have the columns: owner (the number of a key), start, last, emitted, totals.
 
 
 def _single(
     owner: Numbers, times: Numbers, totals: Columns, last: Numbers | None = None
 ) -> pa.RecordBatch:
-    """Sessions that nobody was told of; a row by itself begins and ends with its time."""
+    """Return new sessions; a single row starts and ends at its time."""
     columns = {
         _OWNER.name: pa.array(owner, _OWNER.type),
         START.name: pa.array(times).cast(TIMESTAMP),
         _LAST.name: pa.array(times if last is None else last),
-        _TOLD.name: pa.repeat(False, len(owner)),
+        _EMITTED.name: pa.repeat(False, len(owner)),
     }
     return pa.record_batch(columns | totals)
 
 
 def _stored(owner: Numbers, values: pa.RecordBatch) -> pa.RecordBatch:
-    """Sessions as they were put."""
+    """Return stored sessions."""
     names = [name for name in values.schema.names if name not in (numbered.ROWS.name, FOUND)]
     return pa.record_batch({_OWNER.name: pa.array(owner)} | columns_of(values, names))
 
 
-def _as_told(sessions: pa.RecordBatch) -> pa.RecordBatch:
-    place = sessions.schema.get_field_index(_TOLD.name)
-    return sessions.set_column(place, _TOLD, pa.repeat(True, sessions.num_rows))
+def _as_emitted(sessions: pa.RecordBatch) -> pa.RecordBatch:
+    place = sessions.schema.get_field_index(_EMITTED.name)
+    return sessions.set_column(place, _EMITTED, pa.repeat(True, sessions.num_rows))
 
 
 def _intervals(sessions: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers]:
@@ -192,3 +192,25 @@ def _intervals(sessions: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers]:
 def _numbers(sessions: pa.RecordBatch, field: pa.Field) -> Numbers:
     found: Numbers = sessions.column(field.name).cast(pa.int64()).to_numpy()
     return found
+
+
+def _merge_close(key: Numbers, start: Numbers, last: Numbers, gap: int) -> Groups:
+    """Group the intervals [start, last] of each key that are less than a gap apart.
+
+    >>> _merge_close(np.zeros(3, int), np.array([20, 0, 9]), np.array([20, 0, 11]), gap=10).of
+    array([0, 0, 0])
+    >>> _merge_close(np.zeros(3, int), np.array([20, 0, 9]), np.array([20, 0, 10]), gap=10).of
+    array([1, 0, 0])
+    """
+    order = np.lexsort((start, key))
+    key, start, last = key[order], start[order], last[order]
+    # the latest end so far, by rank, so that one key cannot reach into the next
+    by_last = np.lexsort((last, key))
+    rank = np.empty_like(by_last)
+    rank[by_last] = np.arange(len(rank))
+    reach = last[by_last[np.maximum.accumulate(rank)]]
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (key[1:] != key[:-1]) | (start[1:] - reach[:-1] >= gap)
+    of = np.empty(len(order), np.int64)
+    of[order] = np.cumsum(begins) - 1
+    return Groups(of, order[begins])

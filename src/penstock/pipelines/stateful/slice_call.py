@@ -1,4 +1,4 @@
-"""Calling a function for one slice: the same for the engine and for somebody who tries it out."""
+"""Calls a function for one slice; shared by the engine and the try-out."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,11 +21,11 @@ Inputs = Mapping[str, pa.RecordBatch]
 def call_slice(
     function: SliceFunction, inputs: Inputs, state: State, schema: pa.Schema
 ) -> pa.RecordBatch | None:
-    """Call a function with the rows and the state of a slice, and return what it gives, or None.
+    """Call a function with the rows and the state of a slice; return its rows, or None.
 
-    `inputs` has every input in the order of declaration, without rows where a slice has none; a
-    function with one input gets it as it is. `schema` is that of the output. What the function
-    itself raises comes through; `InputError` says that what it returned does not fit.
+    `inputs` has every input in the order of declaration, empty where a slice has no rows; a
+    function with a single input gets only that batch. `schema` is that of the output. Exceptions
+    of the function propagate; `InputError` means that its result does not fit.
     """
     given = next(iter(inputs.values())) if len(inputs) == 1 else inputs
     result = function(given, state)
@@ -69,6 +69,6 @@ def _fitted(result: Any, schema: pa.Schema) -> pa.RecordBatch:
         raise InputError("result", f"must be rows, got {type(result).__name__}", hint)
     names = result.keys() if isinstance(result, Mapping) else result.schema.names
     if EVENT not in names:
-        hint = "give each row the _event of the newest row that it rests on"
+        hint = "give each row the _event of the newest row it is derived from"
         raise InputError("result", f"column {EVENT!r} is missing", hint)
     return fit_rows(result, with_event(schema))

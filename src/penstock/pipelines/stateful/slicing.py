@@ -1,4 +1,4 @@
-"""How the state of an operator is cut into slices, and what time is to it."""
+"""How an operator's state is divided into slices, and its event-time settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ _MAX_SLICES = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slicing:
-    """The options of a sliced operator that say where rows belong and how long they count.
+    """Options of a sliced operator: keys, slices, event time, and time to live.
 
     >>> Slicing(keys={"clicks": ("user",)}, state="n long, last timestamp").slices
     64
     """
 
-    #: The columns that decide on the slice of a row, by input; none: all rows are in slice 0.
+    #: The key columns of each input; without any, all rows are in slice 0.
     keys: Mapping[str, tuple[str, ...]]
-    #: Inputs of which every slice gets every row.
+    #: Inputs whose rows go to every slice.
     broadcast: tuple[str, ...] = ()
-    #: It never changes while the state lives.
+    #: The number of slices; fixed for the lifetime of the state.
     slices: int = 64
     #: The column with the time of an event, in every input.
     time: str = EVENT
-    #: How far rows may be behind the newest one before they are late.
+    #: How far a row may be behind the newest one before it is late.
     delay_s: float = 0.0
-    #: State that was not put for so long, in event time, is forgotten.
+    #: Time to live of state after its last put, in event time.
     ttl_s: float | None = None
-    #: What is kept for a key, as columns: "n long, last timestamp".
+    #: The columns stored for a key: "n long, last timestamp".
     state: str
-    #: Columns that tell several rows of one key apart, such as the start of a window.
+    #: Columns that distinguish several rows of one key, such as the start of a window.
     state_key: str = ""
-    #: The topic that rows go to which came too late; without one they are only counted.
+    #: The topic for late rows; without one they are only counted.
     late_to: str | None = None
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Slicing:
         if not whole or not 1 <= self.slices <= _MAX_SLICES:
             problem = f"must be a whole number from 1 to {_MAX_SLICES}, got {self.slices!r}"
             raise InputError("slices", problem)
-        _ = self.delay_us, self.ttl_us  # they refuse what is no time
+        _ = self.delay_us, self.ttl_us  # validate both
 
     @property
     def delay_us(self) -> int:
@@ -59,14 +59,14 @@ class Slicing:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Every input that it knows."""
+        """All inputs, keyed and broadcast."""
         return (*self.keys, *self.broadcast)
 
 
 def keys_of(
     key: Names | Mapping[str, Names], reads: Sequence[str], broadcast: Sequence[str] = ()
 ) -> dict[str, tuple[str, ...]]:
-    """Return the key columns of each input that is not broadcast, from what people write.
+    """Return the key columns of each input that is not broadcast.
 
     >>> keys_of("user", ["clicks"]), keys_of({"bids": "bidder", "people": "id"}, ["bids", "people"])
     ({'clicks': ('user',)}, {'bids': ('bidder',), 'people': ('id',)})
@@ -93,7 +93,7 @@ def keys_of(
 def state_schemas(
     slicing: Slicing, schemas: Mapping[str, pa.Schema]
 ) -> tuple[pa.Schema, pa.Schema]:
-    """Return the columns of a state's keys and of its values, or say what is wrong.
+    """Return the key and value columns of a state; `InputError` if the options do not fit.
 
     Keys have the columns of the first input that has a key, and those of `state_key`; `schemas`
     are those of the inputs, with `_event` or without.

@@ -1,6 +1,6 @@
-"""Joining two streams: pairs of rows with the same key whose times are close, each pair once.
+"""Stream joins: pairs of rows with the same key and close times, each pair once.
 
-A row is late if its time is before the watermark: rows that it belongs to may be forgotten.
+A row is late if its time is before the watermark: its partners may have been deleted.
 """
 
 import math
@@ -77,7 +77,7 @@ class Join(Ready):
     high_us: int
 
     def keys(self, inputs: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Name the columns that decide on the slice of a row, by input."""
+        """Return the key columns of each input."""
         for side in (self.left, self.right):
             if side not in inputs:
                 raise InputError("reads", f"must have {side!r}", nearest(side, inputs))
@@ -86,7 +86,7 @@ class Join(Ready):
         return {self.left: self.by, self.right: self.right_by}
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         keys = self.keys(tuple(inputs))
         schemas = {topic: with_event(inputs[topic]) for topic in keys}
         for topic, names in keys.items():
@@ -102,7 +102,7 @@ class Join(Ready):
         )
 
     def __call__(self, given: Mapping[str, pa.RecordBatch], state: State) -> Columns | None:
-        """Pair the rows of a slice with those that wait, and let them wait."""
+        """Pair the rows of a slice with the waiting rows, and store them."""
         if (due := state.due()).num_rows:
             forget(state, self.by, due)
         rows = self._arrived(given, state)
@@ -119,7 +119,7 @@ class Join(Ready):
         return found.key | left | right | {EVENT: stamps}
 
     def _arrived(self, given: Mapping[str, pa.RecordBatch], state: State) -> PairRows:
-        """The rows of both sides that are not late and may have partners."""
+        """Return the rows of both sides that are not late and have a key."""
         left, left_times = self._in_time(given[self.left], self.by, state)
         right, right_times = self._in_time(given[self.right], self.right_by, state)
         names = self._names({topic: rows.schema for topic, rows in given.items()})
@@ -151,7 +151,7 @@ class Join(Ready):
         return (rows.filter(pa.array(~null)), times[~null]) if null.any() else (rows, times)
 
     def _columns(self, schemas: Mapping[str, pa.Schema]) -> list[pa.Field]:
-        """The columns of both inputs without their keys, under the names that they get."""
+        """Return the columns of both inputs without their keys, with their output names."""
         names = self._names(schemas)
         return [
             pa.field(new, schemas[topic].field(name).type)
@@ -160,7 +160,7 @@ class Join(Ready):
         ]
 
     def _names(self, schemas: Mapping[str, pa.Schema]) -> dict[str, dict[str, str]]:
-        """By input, the new name of each column that is neither key nor stamp."""
+        """Return by input the output name of each column except key and `_event`."""
         sides = {self.left: self.by, self.right: self.right_by}
         own = {
             topic: [name for name in schemas[topic].names if name not in (*key, EVENT)]
@@ -174,7 +174,7 @@ class Join(Ready):
 
 
 def _bounds(within_s: Any) -> tuple[int, int]:
-    """The earliest and the latest time of a right row after the left one, in microseconds."""
+    """Return the bounds of a right time minus the left time, in microseconds."""
     given = (-within_s, within_s) if _is_seconds(within_s) else within_s
     two = isinstance(given, Sequence) and len(given) == 2 and all(map(_is_seconds, given))
     if not two or given[0] > given[1]:

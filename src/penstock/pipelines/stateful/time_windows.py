@@ -1,7 +1,7 @@
-"""Tumbling and sliding windows: counts and sums by key and window, once a window is closed.
+"""Tumbling and sliding windows: counts and sums by key and window, emitted when a window closes.
 
-A window [start, end) is closed when the watermark reaches its end. A row is late if all of its
-windows are closed.
+A window [start, end) closes when the watermark reaches its end. A row is late if all of its windows
+are closed.
 """
 
 import math
@@ -39,10 +39,10 @@ def windows(
     sums: Names = (),
     time: str = EVENT,
 ) -> "Windows":
-    """Count rows and add up columns by key in windows of size_s, one begins every every_s.
+    """Count rows and sum columns by key in windows of size_s that start every every_s.
 
-    Without every_s windows lie side by side; without a key all rows are counted together, by
-    one slice. The output has the key, start, end, n, and sum_X for each column X.
+    Without every_s windows do not overlap; without a key all rows are counted together, in one
+    slice. The output has the key, start, end, n, and sum_X for each column X.
 
     >>> from datetime import UTC, datetime
     >>> from penstock.pipelines.stateful.try_out import try_batches
@@ -74,7 +74,7 @@ class Windows(Ready):
     every_us: int
 
     def shape(self, inputs: Mapping[str, pa.Schema]) -> Shape:
-        """Say what it keeps and gives."""
+        """Return the columns of state and output."""
         schema, key = self._rows_and_key(inputs)
         totals = total_fields(schema, self.sums)
         return Shape(
@@ -84,7 +84,7 @@ class Windows(Ready):
         )
 
     def __call__(self, given: pa.RecordBatch, state: State) -> dict[str, Any] | None:
-        """Add the rows of a slice to their windows, and tell of those that are closed."""
+        """Add the rows of a slice to their windows; return the windows that close."""
         times = times_of(given, self.time)
         closes = times // self.every_us * self.every_us + self.size_us
         rows, times = split_late(given, times, closes, state)
@@ -93,7 +93,7 @@ class Windows(Ready):
         return self._closed(state)
 
     def _add(self, rows: pa.RecordBatch, times: Numbers, state: State) -> None:
-        # rows of one pane are in the same windows: they are added up before they are spread
+        # rows of a pane are in the same windows: sum panes first, then add them to windows
         pane = math.gcd(self.size_us, self.every_us)
         panes = times // pane * pane
         key = columns_of(rows, self.by)
@@ -109,7 +109,7 @@ class Windows(Ready):
     def _spread(
         self, keys: Columns, panes: Numbers, totals: Columns, state: State
     ) -> tuple[Columns, Numbers, Columns]:
-        """Add panes up to the windows that they lie in and that are not closed."""
+        """Add panes to their open windows."""
         most = -(-self.size_us // self.every_us)
         last = panes // self.every_us * self.every_us
         starts = (last[:, None] - self.every_us * np.arange(most)).ravel()

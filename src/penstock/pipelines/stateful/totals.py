@@ -1,4 +1,4 @@
-"""Counts, sums and the latest stamp of groups of rows, which can be added up again and again."""
+"""Counts, sums and latest stamps of groups of rows; totals can be added to totals."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,12 +13,12 @@ from penstock.topics.schema import EVENT
 
 #: The column with the number of rows.
 N = "n"
-#: The latest stamp, as it is kept.
+#: The latest stamp, as stored.
 STAMP = pa.field(EVENT, TIMESTAMP)
 
 
 def total_fields(schema: pa.Schema, sums: Sequence[str]) -> list[pa.Field]:
-    """Columns of totals: whole numbers are summed as long, others as double."""
+    """Return the columns of totals: integers are summed as long, others as double."""
     fields = [pa.field(N, pa.int64())]
     for name in sums:
         kind = column_of(schema, name, "sums").type
@@ -44,7 +44,7 @@ def total_again(totals: Mapping[str, pa.Array], groups: Groups) -> Columns:
 
 
 def plus(old: pa.RecordBatch, new: Mapping[str, pa.Array]) -> Columns:
-    """Add totals to those that were there before, which are null where there were none."""
+    """Add totals to earlier ones, which are null where there are none."""
     found = {}
     for name, column in new.items():
         before = old.column(name)
@@ -56,20 +56,20 @@ def plus(old: pa.RecordBatch, new: Mapping[str, pa.Array]) -> Columns:
 
 
 def latest(stamps: pa.Array, groups: Groups) -> pa.Array:
-    """Return the latest stamp of each group: that of the newest row that a total rests on."""
+    """Return the latest stamp of each group."""
     found = np.full(groups.count, np.iinfo(np.int64).min)
     np.maximum.at(found, groups.of, stamps.cast(pa.int64()).to_numpy())
     return pa.array(found).cast(TIMESTAMP)
 
 
 def later_stamps(one: pa.Array, other: pa.Array) -> pa.Array:
-    """Return the later one of two stamps, row by row; null is none."""
+    """Return the later of two stamps, row by row; null is ignored."""
     numbers = pc.max_element_wise(one.cast(pa.int64()), other.cast(pa.int64()))
     return numbers.cast(TIMESTAMP)
 
 
 def _sum(column: pa.Array, groups: Groups) -> pa.Array:
-    """The sum of what is not null, or null if nothing is."""
+    """Return the sums of non-null values; null for groups without any."""
     of = groups.of
     if column.null_count:
         there = column.is_valid().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Trying a function with state on a few batches, without a stream and without Spark.
+"""Tries a function with state on a few batches, without a stream and without Spark.
 
 >>> import pyarrow as pa
 >>> from penstock.pipelines.stateful.slicing import Slicing
@@ -29,7 +29,7 @@ from penstock.pipelines.stateful.ready_function import Ready
 from penstock.pipelines.stateful.slice_call import SliceFunction, call_slice, split_inputs
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import later, latest_time, watermark_after
-from penstock.state.compaction import how_many
+from penstock.state.compaction import merge_count
 from penstock.state.handle import State
 from penstock.state.merge import Age, live, newest
 from penstock.state.sorted_layer import SortedLayer
@@ -40,28 +40,28 @@ Row = dict[str, Any]
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | pa.Table | pa.RecordBatch
 AnySchema: TypeAlias = str | pa.Schema
 
-#: The stamp of rows that come without one.
+#: The stamp of rows without `_event`.
 _STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """What came of it."""
+class TryOutResult:
+    """The result of `try_batches`."""
 
-    #: What each batch gave, with `_event`; rows of a slice lie together.
+    #: The output of each batch, with `_event`; grouped by slice.
     outputs: tuple[pa.Table, ...]
     #: The rows that were late in each batch.
     late: tuple[list[Row], ...]
-    #: As the next batch would have it, in microseconds.
+    #: The watermark of the next batch, in microseconds.
     watermark: int | None
-    #: What is remembered in the end.
+    #: All rows of the final state.
     state: pa.Table
     #: Whether rows came with `_event`.
     stamped: bool
 
     @property
     def rows(self) -> list[Row]:
-        """All rows that came out; `_event` is left out if no row came with it."""
+        """All output rows; without `_event` if no input row has it."""
         table = pa.concat_tables(self.outputs)
         shown: list[Row] = (table if self.stamped else table.drop_columns(EVENT)).to_pylist()
         return shown
@@ -77,12 +77,12 @@ def try_batches(
     slices: int = 64,
     delay_s: float = 0.0,
     ttl_s: float | None = None,
-) -> Tried:
-    """Run a function on batches one after the other; each goes on with the state of the last.
+) -> TryOutResult:
+    """Run a function on batches in order; each continues with the state of the last.
 
-    A ready function needs no more than its batches and their columns; for one of your own tell
-    the columns that it writes and its `Slicing`. With several inputs a batch is a dictionary of
-    rows by input. Rows without `_event` all get the same.
+    A ready-made function needs only batches and their columns; for your own function also give
+    the columns it writes and its `Slicing`. With several inputs a batch is a dictionary of rows by
+    input. Rows without `_event` all get the same time.
     """
     try:
         schemas = _schemas(reads, slicing)
@@ -90,8 +90,8 @@ def try_batches(
             slicing = function.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s)
             writes = function.output_schema(schemas)
         if slicing is None or writes is None:
-            hint = "only ready functions know both by themselves"
-            raise InputError("writes", "tell the columns that it writes, and its slicing", hint)
+            hint = "only ready-made functions declare both"
+            raise InputError("writes", "give the columns that it writes, and its slicing", hint)
         given = [
             _given(batch, schemas, f"batches[{number}]") for number, batch in enumerate(batches)
         ]
@@ -100,7 +100,7 @@ def try_batches(
         raise wrong.under("try_batches") from None
     for inputs in given:
         trial.run(inputs)
-    return Tried(
+    return TryOutResult(
         outputs=tuple(trial.outputs),
         late=tuple(trial.late),
         watermark=trial.watermark,
@@ -110,7 +110,7 @@ def try_batches(
 
 
 class _Trial:
-    """The levels of all slices and the watermark, from batch to batch."""
+    """The state of a try-out: the layers of all slices and the watermark."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Trial:
         self.watermark: int | None = None
         self._function, self._slicing, self._output = function, slicing, output
         self._key, self._values = state_schemas(slicing, schemas)
-        self._levels: dict[int, list[SortedLayer]] = {}
+        self._layers: dict[int, list[SortedLayer]] = {}
         self._latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
         self._before: int | None = None
 
@@ -135,7 +135,7 @@ class _Trial:
         parts = split_inputs(self._slicing, inputs)
         none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
         found, late = [], []
-        for number in sorted({*parts, *self._levels}):
+        for number in sorted({*parts, *self._layers}):
             state = self._open(number, now)
             if number not in parts and not state.is_due():
                 continue
@@ -152,14 +152,14 @@ class _Trial:
     def state(self) -> pa.Table:
         """Return all rows of the state."""
         schema = pa.schema([*self._key, *self._values])
-        rows = [rows for number in sorted(self._levels) for rows in self._open(number).scan()]
+        rows = [rows for number in sorted(self._layers) for rows in self._open(number).scan()]
         return pa.Table.from_batches([batch.cast(schema) for batch in rows], schema)
 
     def _open(self, number: int, now: int | None = None) -> State:
         return State.open(
             self._key,
             self._values,
-            self._levels.get(number, ()),
+            self._layers.get(number, ()),
             slice=number,
             watermark=self.watermark,
             before=self._before,
@@ -168,21 +168,23 @@ class _Trial:
         )
 
     def _keep(self, number: int, changes: SortedLayer | None) -> None:
-        """Lay a level on top; those below are merged when they are of about the same size."""
-        levels = self._levels.get(number, [])
-        if count := how_many([len(level) for level in levels]):
-            merged = newest([level.chunks[0] for level in levels[:count]], len(self._key))
-            if count == len(levels):  # nothing lies below that a row would have to hide
+        """Add a layer; older ones of similar size are merged."""
+        layers = self._layers.get(number, [])
+        if count := merge_count([len(layer) for layer in layers]):
+            merged = newest([layer.chunks[0] for layer in layers[:count]], len(self._key))
+            if count == len(layers):  # the oldest layer: deleted rows have nothing to hide
                 mark = self.watermark
-                merged = live(merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, told=mark))
-            levels = [*([SortedLayer([merged])] if len(merged) else []), *levels[count:]]
-        self._levels[number] = levels if changes is None else [changes, *levels]
+                merged = live(
+                    merged, Age(ttl_us=self._slicing.ttl_us, watermark=mark, fired_up_to=mark)
+                )
+            layers = [*([SortedLayer([merged])] if len(merged) else []), *layers[count:]]
+        self._layers[number] = layers if changes is None else [changes, *layers]
 
 
 def _schemas(
     reads: AnySchema | Mapping[str, AnySchema], slicing: Slicing | None
 ) -> dict[str, pa.Schema]:
-    """The columns of every input, without `_event`."""
+    """Return the columns of every input, without `_event`."""
     if isinstance(reads, Mapping):
         return {topic: _parsed(columns) for topic, columns in reads.items()}
     return {slicing.inputs[0] if slicing else "rows": _parsed(reads)}

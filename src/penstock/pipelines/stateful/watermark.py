@@ -1,7 +1,7 @@
-"""The watermark: up to when events are taken to be complete.
+"""Watermarks: the time up to which events are taken to be complete, in microseconds.
 
-The watermark of a batch follows from the rows of the batches before it, so it is known when the
-batch begins, and all slices have the same, whoever works on them. Times are microseconds.
+The watermark of a batch follows from the rows of earlier batches. So it is known when the batch
+starts, and is the same for all slices.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,11 +21,10 @@ Times = Mapping[str, int | None]
 def watermark_after(
     before: int | None, latest: Times, delay_us: int, idle: Collection[str] = ()
 ) -> int | None:
-    """Return the watermark when these were the latest times of the inputs so far.
+    """Return the watermark, given the latest times of the inputs so far.
 
-    It is the least of them minus the delay, and never falls. While an input has had no rows
-    there is none: nothing is known about how old they will be. Idle inputs are not waited for,
-    as long as another one is not idle.
+    It is the earliest of them minus the delay, and never falls. It is None while an input has had
+    no rows. Idle inputs are ignored as long as another one is not idle.
 
     >>> watermark_after(None, {"bids": 900, "people": 700}, delay_us=100)
     600
@@ -76,10 +75,9 @@ def times_of(batch: pa.RecordBatch, time: str) -> Numbers:
 def split_late(
     batch: pa.RecordBatch, times: Numbers, closes: Numbers, state: State
 ) -> tuple[pa.RecordBatch, Numbers]:
-    """Return the rows that are not late, and their times; the state is told of the others.
+    """Return the rows that are not late, and their times; report late rows to the state.
 
-    `closes` says when that is closed which a row belongs to. A row without a time belongs
-    nowhere.
+    `closes` is the time at which the window of each row closes. A row without a time is late.
     """
     late = times == NO_TIME
     if state.watermark is not None:

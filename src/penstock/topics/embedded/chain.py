@@ -1,8 +1,8 @@
-"""The commits of a topic, one behind the other, as this process knows them.
+"""The chain of commits of a topic, as this process knows it.
 
-The name of a commit's file is its first row, so the next one's name is always known: following
-a topic is looking for one file. Commits are added behind the last and removed from the first on,
-and the last one always stays.
+The file name of a commit is its first row, so the name of the next one is always known: following a
+topic means looking for one file. Commits are appended at the end and removed from the start; the
+last one is never removed.
 """
 
 import fcntl
@@ -17,30 +17,30 @@ from penstock.files.atomic import link_new, replace, sync_directory, write_tempo
 from penstock.files.lock import locked_directory
 from penstock.topics.embedded.commit import COMMITS, Commit, commit_name, read_commit, write_commit
 
-#: So many commits are kept in memory; of the others only where they begin.
-_REMEMBERED = 1024
-_REMOVED_AT_ONCE = 64
+#: Commits kept in memory; of the others only the first rows.
+_MAX_CACHED = 1024
+_MAX_REMOVED_AT_ONCE = 64
 
 
 class Chain:
-    """What is known of the commits in a topic's directory. Not for several threads at once."""
+    """The known commits in the directory of a topic. Not thread-safe."""
 
     def __init__(self, directory: Path) -> None:
         self._topic, self._directory = directory.name, directory / COMMITS
         self._firsts = array("q")
         self._read: dict[int, Commit] = {}
         self.newest: Commit | None = None
-        self._look()
+        self._list()
 
     @property
     def first(self) -> int:
-        """The first row that is still there."""
-        self._leave_out_removed()
+        """The first row that has not been removed."""
+        self._drop_removed()
         return self._firsts[0] if self._firsts else self.end
 
     @property
     def end(self) -> int:
-        """The offset behind the last row known."""
+        """The offset after the last known row."""
         return self.newest.end if self.newest else 0
 
     def __len__(self) -> int:
@@ -49,13 +49,13 @@ class Chain:
     def refresh(self) -> int:
         """Look for new commits and return the end."""
         if not self._follow() and not (self.newest and self._exists(self.newest.first)):
-            # Commits go in order, so while the newest one known is there, the one behind it
-            # was not removed but never written. If it is gone, or none is known, we cannot say.
-            self._look()
+            # Commits are removed in order: while the newest known one exists, the next one was
+            # not removed but never written. Otherwise list the directory.
+            self._list()
         return self.end
 
     def oldest_first(self) -> Iterator[Commit]:
-        """Yield all commits known, each read when it is asked for; others may remove some."""
+        """Yield all known commits, read lazily; other processes may remove some meanwhile."""
         start = self.first
         while start < self.end:
             try:
@@ -76,11 +76,11 @@ class Chain:
             start = commit.end
 
     def add(self, commit: Commit) -> bool:
-        """Publish a commit behind the end; False if another process was first."""
+        """Publish a commit at the end; False if another process was faster."""
         path = self._path(commit.first)
         written = write_temporary(path, write_commit(commit))
         try:
-            # whoever removes commits waits; otherwise our name could be one that was removed
+            # blocks removal; otherwise our name could be that of a removed commit
             with locked_directory(self._directory, fcntl.LOCK_SH):
                 if self.refresh() != commit.first or not link_new(written, path):
                     return False
@@ -91,15 +91,15 @@ class Chain:
         return True
 
     def rewrite(self, commit: Commit) -> None:
-        """Replace a commit by one of the same rows; only while nobody publishes."""
+        """Replace a commit by one with the same rows; only while no process publishes."""
         replace(self._path(commit.first), write_commit(commit))
         sync_directory(self._directory)
-        self._look()
+        self._list()
 
     def remove_before(self, offset: int) -> list[Commit]:
-        """Remove the commits that end at or before the offset, but never the newest one.
+        """Remove the commits that end at or before the offset, except the newest one.
 
-        If a commit is just being published, what is left goes next time.
+        While a commit is being published, the rest is left for the next call.
         """
         removed: list[Commit] = []
         try:
@@ -113,20 +113,20 @@ class Chain:
         return removed
 
     def _remove_some(self, offset: int) -> Iterator[Commit]:
-        """Remove a few, so that who publishes does not wait for long."""
-        self._leave_out_removed()
-        for first, following in pairwise(self._firsts[: _REMOVED_AT_ONCE + 1]):
+        """Remove a few commits, so that publishers do not wait for long."""
+        self._drop_removed()
+        for first, following in pairwise(self._firsts[: _MAX_REMOVED_AT_ONCE + 1]):
             if following > offset:
                 break
             yield self._load(first)
             self._path(first).unlink(missing_ok=True)
             del self._firsts[0]
 
-    def _look(self) -> None:
-        """List the directory: at the beginning, and when what was known is gone."""
+    def _list(self) -> None:
+        """List the directory: at the start, and when the known commits were removed."""
         while True:
-            # A listing may miss files that come or go meanwhile. All that comes before the
-            # newest of a first listing was there when the second one began.
+            # A listing may miss files that are added or removed meanwhile. All commits before
+            # the newest of the first listing existed when the second one started.
             newest = max(self._names(), default=-1)
             self._firsts = array("q", sorted(name for name in self._names() if name <= newest))
             while self._firsts and not self._exists(self._firsts[0]):
@@ -134,7 +134,7 @@ class Chain:
             if self._firsts:
                 try:
                     self.newest = self._load(newest)
-                except FileNotFoundError:  # it was the newest one when we listed
+                except FileNotFoundError:  # removed since the listing
                     continue
             elif newest >= 0:
                 continue
@@ -142,7 +142,7 @@ class Chain:
             return
 
     def _follow(self) -> bool:
-        """Read the commits behind the end; False if there is none."""
+        """Read new commits; False if there are none."""
         before = self.end
         while True:
             try:
@@ -154,13 +154,13 @@ class Chain:
         self._firsts.append(commit.first)
         self.newest = commit
 
-    def _leave_out_removed(self) -> None:
+    def _drop_removed(self) -> None:
         gone = 0
         while gone < len(self._firsts) and not self._exists(self._firsts[gone]):
             gone += 1
         del self._firsts[:gone]
         if gone and not self._firsts:
-            self._look()
+            self._list()
 
     def _holding(self, offset: int) -> Commit:
         at = bisect_right(self._firsts, offset) - 1
@@ -186,7 +186,7 @@ class Chain:
             raise self._damaged(first, str(error)) from None
         if commit.first != first:
             raise self._damaged(first, f"holds the commit of row {commit.first}")
-        while len(self._read) >= _REMEMBERED:
+        while len(self._read) >= _MAX_CACHED:
             del self._read[next(iter(self._read))]
         self._read[first] = commit
         return commit

@@ -1,4 +1,4 @@
-"""Is everything there that was ever committed? Reads every file from its first byte to its last."""
+"""Verifies a topic: reads every file completely and reports damage."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,30 +18,30 @@ from penstock.topics.schema import first_difference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicDamage:
-    """A file that is not as it was written."""
+    """Damage in one file of a topic."""
 
-    #: Its place in the directory of the topic.
+    #: Path relative to the directory of the topic.
     file: str
     problem: str
-    #: The rows that cannot be trusted; none if that is not known.
+    #: The affected rows; empty if unknown.
     rows: range
 
 
 def check(topic: Topic) -> list[TopicDamage]:
-    """Return everything that is damaged in a topic."""
+    """Return all damage in a topic."""
     return check_directory(topic.directory)
 
 
 def check_directory(directory: Path) -> list[TopicDamage]:
-    """Return everything that is damaged, also of a topic that cannot be opened for it."""
+    """Return all damage, even of a topic that cannot be opened."""
     try:
-        told = read_description(directory)
+        description = read_description(directory)
     except DamagedError as error:
         return [TopicDamage(file=error.file, problem=error.what, rows=range(0))]
-    return [*_commits(directory, told), *_readers(directory)]
+    return [*_commits(directory, description), *_readers(directory)]
 
 
-def _commits(directory: Path, told: Description) -> Iterator[TopicDamage]:
+def _commits(directory: Path, description: Description) -> Iterator[TopicDamage]:
     folder = directory / COMMITS
     firsts = sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
     end = None
@@ -55,16 +55,16 @@ def _commits(directory: Path, told: Description) -> Iterator[TopicDamage]:
             commit = read_commit((folder / commit_name(first)).read_bytes())
             if commit.first != first:
                 raise ValueError(f"holds the commit of row {commit.first}")
-        except FileNotFoundError:  # removed by retention while we were here
+        except FileNotFoundError:  # removed by retention meanwhile
             continue
         except ValueError as error:
             yield TopicDamage(file=file, problem=str(error), rows=range(first, following))
         else:
-            yield from _segments(directory, told, commit)
+            yield from _segments(directory, description, commit)
             end = commit.end
 
 
-def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[TopicDamage]:
+def _segments(directory: Path, description: Description, commit: Commit) -> Iterator[TopicDamage]:
     first = commit.first
     for segment in commit.segments:
         file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
@@ -74,15 +74,15 @@ def _segments(directory: Path, told: Description, commit: Commit) -> Iterator[To
             if (directory / COMMITS / commit_name(commit.first)).exists():
                 yield TopicDamage(file=file, problem=error.what, rows=rows)
         else:
-            if difference := first_difference(_expected(told, found), found):
+            if difference := first_difference(_expected(description, found), found):
                 yield TopicDamage(file=file, problem=difference, rows=rows)
         first = rows.stop
 
 
-def _expected(told: Description, found: pa.Schema) -> pa.Schema:
-    """The columns of a segment, which may be older than the last ones of its topic."""
-    late = [name for name in told.added if name not in found.names]
-    return pa.schema([field for field in told.schema if field.name not in late])
+def _expected(description: Description, found: pa.Schema) -> pa.Schema:
+    """Return the expected columns of a segment, which may be older than the schema of the topic."""
+    added_later = [name for name in description.added if name not in found.names]
+    return pa.schema([field for field in description.schema if field.name not in added_later])
 
 
 def _readers(directory: Path) -> Iterator[TopicDamage]:

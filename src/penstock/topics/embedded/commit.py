@@ -1,4 +1,4 @@
-"""One commit: which rows it publishes, who wrote them, and which segments hold them. Version 1."""
+"""A commit: the rows it publishes, their writer, and the segments that hold them. Version 1."""
 
 import json
 import zlib
@@ -15,7 +15,7 @@ COMMITS = "commits"
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """Rows [first, end) of a topic; there at once, or not at all."""
+    """Rows [first, end) of a topic, published atomically."""
 
     first: int
     rows: int
@@ -24,25 +24,25 @@ class Commit:
     #: When it was committed, in seconds since the epoch.
     at: float
     segments: tuple[Segment, ...]
-    #: Bytes of all commits before this one, also of those that retention has removed.
+    #: Bytes of all earlier commits, including removed ones.
     bytes_before: int = 0
-    #: The last batch of every writer, this one included: known from the newest commit alone.
+    #: The last batch of every writer, including this commit.
     batches: Mapping[str, int] = field(default_factory=dict)
-    #: Whether it ends a source batch. The rows of a source batch are in no order of time, so its
-    #: newest time counts only once all of them have been read.
+    #: Whether it ends a source batch. Rows of a source batch are not sorted by time, so its newest
+    #: time counts only after all of them have been read.
     is_complete: bool = True
-    #: By timestamp column: its source batches are complete up to here, in microseconds, however
-    #: new the rows are; None while that is not known. Of several inputs the slowest decides.
+    #: By timestamp column: the time up to which source batches are complete, in microseconds;
+    #: None if unknown. The slowest of several inputs decides.
     event_times: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
-        """The offset behind the last row."""
+        """The offset after the last row."""
         return self.first + self.rows
 
     @cached_property
     def bytes(self) -> int:
-        """What its segments hold on disk."""
+        """The size of its segments on disk."""
         return sum(segment.bytes for segment in self.segments)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,13 +88,13 @@ def commit_name(first: int) -> str:
 
 
 def write_commit(commit: Commit) -> bytes:
-    """Write the file of a commit: the commit, and a checksum of it."""
+    """Return the content of a commit file, with a checksum."""
     data = commit.to_json()
     return _line(data | {"crc": zlib.crc32(_line(data))})
 
 
 def read_commit(content: bytes) -> Commit:
-    """Read what `write_commit` wrote; `ValueError` says what is wrong with it."""
+    """Parse a commit file; `ValueError` describes damage."""
     try:
         data = json.loads(content)
         version, crc = data["version"], data.pop("crc")

@@ -1,4 +1,4 @@
-"""Where the source batches of a topic end: behind such an offset no older row of them follows.
+"""The offsets at which source batches of a topic end: no older row of the batch follows.
 
 Rows of one source batch, such as all files that an ingest found at once, are in no order of time,
 and operators may pass them on in several commits. The last of these commits is complete. If an
@@ -31,7 +31,7 @@ def complete_ends(topic: Topic, start: int, end: int) -> Iterator[int]:
 
 
 def mark_complete(topic: Topic) -> None:
-    """Say that the source batch of the newest commit is complete, if the commit does not."""
+    """Mark the source batch of the newest commit as complete, unless the commit does so itself."""
     newest = topic.newest
     if newest is None or newest.is_complete or marked_end(topic) == newest.end:
         return
@@ -41,7 +41,7 @@ def mark_complete(topic: Topic) -> None:
 
 
 def marked_end(topic: Topic) -> int:
-    """Return the end of the last commit that was marked; 0 if none ever was."""
+    """Return the end of the last marked commit; 0 if there is none."""
     try:
         return int(json.loads((topic.directory / COMPLETE).read_bytes())["end"])
     except FileNotFoundError:

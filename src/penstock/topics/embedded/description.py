@@ -1,4 +1,4 @@
-"""`topic.json`: what the rows of a topic look like, and how long they stay. Version 2.
+"""`topic.json`: schema, retention and partition of a topic. Version 2.
 
 Version 2 has `added`: nullable columns that were declared after the topic was made. Segments
 from before lack them, and readers fill in null. A file of version 1 has none.
@@ -19,15 +19,18 @@ from penstock.topics.embedded.readers import READERS
 from penstock.topics.embedded.retention import Retention
 from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.partition import Partition
+from penstock.topics.schema import compare_schemas, first_difference, with_event
 
 VERSION = 2
 _READABLE = (1, VERSION)
 DESCRIPTION = "topic.json"
+#: The hint if a topic has another schema.
+OTHER_NAME = "give the topic another name, or remove the old one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """What a topic says about itself."""
+    """The description of a topic."""
 
     schema: pa.Schema
     retention: Retention
@@ -36,7 +39,7 @@ class Description:
     added: tuple[str, ...] = ()
 
     def to_bytes(self, name: str) -> bytes:
-        """Write the file."""
+        """Return the content of the file."""
         data = {
             "version": VERSION,
             "name": name,
@@ -51,7 +54,7 @@ class Description:
 
 
 def read_description(directory: Path) -> Description:
-    """Read what a topic says about itself."""
+    """Read the description of a topic."""
     path = directory / DESCRIPTION
     if not path.is_file():
         problem = "is not a topic" if directory.is_dir() else "there is no such directory"
@@ -74,8 +77,8 @@ def read_description(directory: Path) -> Description:
         raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
 
 
-def make(directory: Path, written: bytes) -> None:
-    """Make the folders of a topic and its description, unless somebody else just has."""
+def create_directory(directory: Path, written: bytes) -> None:
+    """Create the folders and the description of a topic, unless another process just has."""
     try:
         for folder in (SEGMENTS, COMMITS, READERS):
             (directory / folder).mkdir(parents=True, exist_ok=True)
@@ -90,3 +93,42 @@ def make(directory: Path, written: bytes) -> None:
         temporary.unlink(missing_ok=True)
     sync_directory(directory)
     sync_directory(directory.parent)
+
+
+def check_topic(directory: Path, schema: pa.Schema, partition: Partition | None = None) -> None:
+    """Raise `InputError` if a topic does not fit these columns and this partition."""
+    new = Description(schema=with_event(schema), retention=Retention(), partition=partition)
+    merge_descriptions(read_description(directory), new, None, directory, may_add=True)
+
+
+def merge_descriptions(
+    old: Description,
+    new: Description,
+    retention: Retention | None,
+    directory: Path,
+    *,
+    may_add: bool,
+) -> Description:
+    """Return the updated description, or raise `InputError` if existing rows do not fit it."""
+    added, difference = compare_schemas(old.schema, new.schema)
+    if added and not may_add:
+        difference = first_difference(new.schema, old.schema)
+    if difference:
+        raise InputError("schema", difference, OTHER_NAME, str(directory))
+    if new.partition not in (None, old.partition):
+        found, wanted = _partition_text(old.partition), _partition_text(new.partition)
+        problem = f"is partitioned by {found}, not by {wanted}"
+        hint = "existing rows keep their order: give the topic another name"
+        raise InputError("partition", problem, hint, str(directory))
+    return Description(
+        schema=new.schema,
+        retention=retention or old.retention,
+        partition=old.partition,
+        added=(*old.added, *added),
+    )
+
+
+def _partition_text(partition: Partition | None) -> str:
+    if partition is None:
+        return "nothing"
+    return f"{', '.join(partition.key)} into {partition.slices} slices"

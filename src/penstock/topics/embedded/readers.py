@@ -1,4 +1,4 @@
-"""How far each reader has read. Retention keeps what a registered reader still needs."""
+"""The positions of registered readers; retention keeps the rows they have not read."""
 
 import json
 import re
@@ -12,10 +12,10 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 
 def save_position(directory: Path, reader: str, offset: int) -> None:
-    """Register a reader of the topic in this directory, or move it: the next row it wants."""
+    """Register a reader of a topic, or save its position: the next row that it reads."""
     path = _path(directory, reader)
     with full_disk(directory.name):
-        # without a sync of the folder: after a power failure an older position only keeps more
+        # no directory sync: an older position after a power failure only keeps more rows
         replace(path, json.dumps({"version": 1, "offset": offset}).encode() + b"\n")
 
 
@@ -25,7 +25,7 @@ def positions(directory: Path) -> dict[str, int]:
     for path in sorted((directory / READERS).glob("[!.]*.json")):
         try:
             found[path.stem] = int(json.loads(path.read_bytes())["offset"])
-        except FileNotFoundError:  # forgotten meanwhile
+        except FileNotFoundError:  # removed meanwhile
             continue
         except (ValueError, KeyError, TypeError):
             file = f"{READERS}/{path.name}"
@@ -34,7 +34,7 @@ def positions(directory: Path) -> dict[str, int]:
 
 
 def forget(directory: Path, reader: str) -> None:
-    """Let go of a reader; nothing is kept for it any longer."""
+    """Unregister a reader; rows are no longer kept for it."""
     _path(directory, reader).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""How long rows stay: by time, by size, and until the slowest reader has read them."""
+"""Retention: rows are kept by time, by size, and until the slowest reader has read them."""
 
 import re
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from penstock.topics.embedded.segment import SEGMENTS
 if TYPE_CHECKING:
     from penstock.topics.embedded.topic import Topic
 
-#: A segment that no commit names may still be published, but not after so long.
-LEFTOVER_S = 60.0
+#: A segment without a commit may still be published, but not after this time.
+MIN_LEFTOVER_AGE_S = 60.0
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _BYTES = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -26,10 +26,10 @@ _READ, _ALL, _UNREAD = "read", "everything", "even unread"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What may be removed. Whole commits only, oldest first, and never the newest one.
+    """Which commits may be removed: whole commits, oldest first, never the newest.
 
-    Without limits, what every registered reader has read goes. With limits, what exceeds one of
-    them goes, but nothing that a registered reader has not read, unless `unread` is False.
+    Without limits, commits that every registered reader has read are removed. With limits, commits
+    beyond one of them are removed, except unread ones, unless `unread` is False.
     """
 
     seconds: float | None = None
@@ -43,7 +43,7 @@ class Retention:
         return self.seconds is not None or self.bytes is not None
 
     def exceeds(self, commit: Commit, end_bytes: int, now: float) -> bool:
-        """Tell whether a commit is beyond one of the limits."""
+        """Whether a commit is beyond one of the limits."""
         too_old = self.seconds is not None and commit.at < now - self.seconds
         return too_old or (self.bytes is not None and end_bytes - commit.bytes_before > self.bytes)
 
@@ -57,7 +57,7 @@ class Retention:
         return cls(seconds=data["seconds"], bytes=data["bytes"], unread=data["unread"])
 
     def __str__(self) -> str:
-        """Write it so that `parse_retention` reads it."""
+        """Return the text that `parse_retention` reads."""
         parts = [] if self.seconds is None else [_amount(self.seconds, _SECONDS)]
         parts += [] if self.bytes is None else [_amount(self.bytes, _BYTES).upper()]
         if not parts:
@@ -66,7 +66,7 @@ class Retention:
 
 
 def parse_retention(text: str) -> Retention:
-    """Read what people write: limits of time and size, `read`, or `everything`.
+    """Parse limits of time and size, `read`, or `everything`.
 
     >>> parse_retention("10 minutes, 2 GB")
     Retention(seconds=600.0, bytes=2000000000, unread=True)
@@ -94,7 +94,7 @@ def parse_retention(text: str) -> Retention:
 
 
 def trim(topic: "Topic", now: float) -> int:
-    """Remove what the topic's retention lets go; return the number of rows removed."""
+    """Remove rows by the topic's retention; return their number."""
     topic.refresh()
     kept, limit = topic.retention, 0
     read = min(positions(topic.directory).values(), default=None) if kept.unread else None
@@ -111,18 +111,18 @@ def trim(topic: "Topic", now: float) -> int:
 def remove_leftovers(topic: "Topic", now: float) -> int:
     """Remove files that a killed process left unpublished; return their number.
 
-    Only for who knows that nothing is about to be published: segments that were written
-    more than a minute ago and are named by no commit are gone afterwards.
+    Call it only while no process is about to publish: segments that are older than a minute and
+    belong to no commit are removed.
     """
     files = [
         *(topic.directory / SEGMENTS).iterdir(),
         *(topic.directory / COMMITS).glob(f".*{TEMPORARY}"),
     ]
-    old = [path for path in files if _age_s(path, now) > LEFTOVER_S]
+    old = [path for path in files if _age_s(path, now) > MIN_LEFTOVER_AGE_S]
     topic.refresh()
     try:
         named = {segment.file for commit in topic.oldest_first() for segment in commit.segments}
-    except DamagedError:  # nobody can tell which segments that commit names
+    except DamagedError:  # the segments of that commit are unknown
         return 0
     leftovers = [path for path in old if path.name not in named]
     for path in leftovers:

@@ -1,4 +1,4 @@
-"""Files of rows: Arrow IPC, written once, read by memory map without a copy."""
+"""Segments: files of rows in Arrow IPC format, written once, read by memory map without a copy."""
 
 import os
 import uuid
@@ -17,7 +17,7 @@ from penstock.files.atomic import full_disk
 from penstock.topics.partition import Partition, pack, shares, unpack
 from penstock.topics.schema import fill_columns, fit
 
-# its functions are made when it is imported, so type checkers know none of them
+# pyarrow.compute creates its functions at import, so type checkers do not see them
 pc: Any = pyarrow.compute
 
 SEGMENTS = "segments"
@@ -27,7 +27,7 @@ _BUFFER_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A file of rows, with what it takes to know that it is whole."""
+    """A file of rows, with its size and checksum."""
 
     #: Name in the topic's folder of segments.
     file: str
@@ -35,7 +35,7 @@ class Segment:
     bytes: int
     #: CRC-32 of the whole file.
     crc: int
-    #: By timestamp column: its newest time in microseconds; None if nobody has looked.
+    #: By timestamp column: its newest time in microseconds; None if not computed.
     newest: Mapping[str, int] | None = field(default=None, hash=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Segment:
 
 
 class SegmentWriter:
-    """Writes one segment into the directory of a topic. Nobody sees it before it is published."""
+    """Writes one segment of a topic; it is invisible until it is published."""
 
     def __init__(
         self, directory: Path, schema: pa.Schema, partition: Partition | None = None
@@ -69,7 +69,7 @@ class SegmentWriter:
         self.rows = 0
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Add rows; `InputError` tells how they differ from the topic's schema."""
+        """Add rows; `InputError` if they do not fit the topic's schema."""
         fitting = fit(rows, self._schema)
         if not fitting.num_rows:
             return
@@ -87,7 +87,7 @@ class SegmentWriter:
         self._newest = later_times(self._newest, newest_times(fitting))
 
     def close(self) -> Segment | None:
-        """Bring everything to disk; None, and no file, if there are no rows."""
+        """Sync the segment to disk; None, and no file, if it has no rows."""
         if self._sink is None:
             return None
         with full_disk(self._topic):
@@ -129,7 +129,7 @@ def later_times(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, i
 
 
 class _Sink:
-    """A file that counts and sums up what goes through it."""
+    """A file that computes size and checksum while it is written."""
 
     closed = False
 
@@ -204,7 +204,7 @@ def read_slices(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield (slice, rows of it) of those rows [from_row, to_row) that belong to some slices.
 
-    All slices together have all the rows, if all that was cut off before is read, too.
+    All slices together cover all rows, provided that earlier parts are read, too.
     """
     for batch, metadata, low, high in _overlapping(path, segment, from_row, to_row):
         try:
@@ -240,7 +240,7 @@ def _overlapping(
 
 
 def _batches(rows: pa.RecordBatch | pa.Table) -> Iterable[pa.RecordBatch]:
-    """A table in one piece: the fewer pieces, the longer the runs of each slice."""
+    """Return a table as one batch: fewer batches mean longer runs of each slice."""
     return [rows] if isinstance(rows, pa.RecordBatch) else rows.combine_chunks().to_batches()
 
 

@@ -20,7 +20,14 @@ from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.files.atomic import full_disk, replace, sync_directory
 from penstock.topics.embedded.chain import Chain
 from penstock.topics.embedded.commit import Commit
-from penstock.topics.embedded.description import DESCRIPTION, Description, make, read_description
+from penstock.topics.embedded.description import (
+    DESCRIPTION,
+    OTHER_NAME,
+    Description,
+    create_directory,
+    merge_descriptions,
+    read_description,
+)
 from penstock.topics.embedded.retention import Retention
 from penstock.topics.embedded.segment import (
     SEGMENTS,
@@ -30,9 +37,7 @@ from penstock.topics.embedded.segment import (
     read_slices,
 )
 from penstock.topics.partition import Partition
-from penstock.topics.schema import compare_schemas, first_difference, with_event
-
-_OTHER_NAME = "give the topic another name, or remove the old one"
+from penstock.topics.schema import first_difference, with_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +50,7 @@ class Piece:
     to_row: int
     #: When the rows were committed.
     at: float
-    #: The columns of the topic, where the segment may be older than some; None: as it is.
+    #: The schema of the topic, if the segment may lack some columns; None if not.
     schema: pa.Schema | None = None
 
     @property
@@ -63,12 +68,16 @@ class Piece:
 
 
 class Topic:
-    """A topic as this process knows it; `refresh` looks for what others have published."""
+    """A topic as this process knows it; `refresh` reads new commits of other processes."""
 
-    def __init__(self, directory: Path, told: Description) -> None:
+    def __init__(self, directory: Path, description: Description) -> None:
         self.directory = directory
-        self.schema, self.retention, self.partition = told.schema, told.retention, told.partition
-        self.added = told.added
+        self.schema, self.retention, self.partition = (
+            description.schema,
+            description.retention,
+            description.partition,
+        )
+        self.added = description.added
         self._chain = Chain(directory)
 
     @classmethod
@@ -81,10 +90,10 @@ class Topic:
         *,
         may_add: bool = False,
     ) -> "Topic":
-        """Make a topic, or open it if it is there with the same schema and partition.
+        """Create a topic, or open it if it exists with the same schema and partition.
 
-        A retention that is given holds from now on; otherwise the earlier one stays. With
-        `may_add`, nullable columns that the topic does not have yet are added to it.
+        A given retention replaces the earlier one. With
+        `may_add`, new nullable columns are added to the topic.
         """
         directory = directory.resolve()
         new = Description(
@@ -95,22 +104,22 @@ class Topic:
         path = directory / DESCRIPTION
         with full_disk(directory.name):
             if not path.is_file():
-                make(directory, new.to_bytes(directory.name))
+                create_directory(directory, new.to_bytes(directory.name))
             old = read_description(directory)
-            told = _merge(old, new, retention, directory, may_add=may_add)
-            if told != old:
-                replace(path, told.to_bytes(directory.name))
-        return cls(directory, told)
+            description = merge_descriptions(old, new, retention, directory, may_add=may_add)
+            if description != old:
+                replace(path, description.to_bytes(directory.name))
+        return cls(directory, description)
 
     @classmethod
     def open(cls, directory: Path, expected: pa.Schema | None = None) -> "Topic":
         """Open a topic; `InputError` names the first difference from what the reader expects."""
         directory = directory.resolve()
-        told = read_description(directory)
-        difference = first_difference(with_event(expected), told.schema) if expected else ""
+        description = read_description(directory)
+        difference = first_difference(with_event(expected), description.schema) if expected else ""
         if difference:
-            raise InputError("schema", difference, _OTHER_NAME, str(directory))
-        return cls(directory, told)
+            raise InputError("schema", difference, OTHER_NAME, str(directory))
+        return cls(directory, description)
 
     @property
     def name(self) -> str:
@@ -119,17 +128,17 @@ class Topic:
 
     @property
     def first(self) -> int:
-        """The first row that is still there."""
+        """The first row that has not been removed."""
         return self._chain.first
 
     @property
     def end(self) -> int:
-        """The offset behind the last row, as of the last look."""
+        """The offset after the last row, as of the last refresh."""
         return self._chain.end
 
     @property
     def newest(self) -> Commit | None:
-        """The last commit, as of the last look."""
+        """The last commit, as of the last refresh."""
         return self._chain.newest
 
     @property
@@ -140,15 +149,15 @@ class Topic:
 
     @property
     def commit_count(self) -> int:
-        """The number of commits that are there."""
+        """The number of existing commits."""
         return len(self._chain)
 
     def refresh(self) -> int:
-        """Look for new commits and return the end; cheap if there are none."""
+        """Read new commits and return the end; cheap if there are none."""
         return self._chain.refresh()
 
     def oldest_first(self) -> Iterator[Commit]:
-        """Yield all commits, each read when it is asked for."""
+        """Yield all commits, read lazily."""
         return self._chain.oldest_first()
 
     def commits(self, start: int, end: int) -> tuple[Commit, ...]:
@@ -160,7 +169,7 @@ class Topic:
         return tuple(self._chain.overlapping(start, end))
 
     def pieces(self, start: int, end: int) -> tuple[Piece, ...]:
-        """Return where rows [start, end) are, in order."""
+        """Return the pieces that hold rows [start, end), in order."""
         return tuple(piece for _, piece in self._located(start, end))
 
     def read(
@@ -173,12 +182,12 @@ class Topic:
                     self._check(piece, batch.schema, columns)
                     yield batch
             except DamagedError:
-                if offset < self.first:  # removed while we read, and nobody held it for us
+                if offset < self.first:  # removed meanwhile; this reader is not registered
                     raise TruncatedError(self.name, offset, self.first) from None
                 raise
 
     def segment_writer(self) -> SegmentWriter:
-        """Begin a segment; its rows are in the topic once it is published."""
+        """Start a segment; its rows are in the topic once it is published."""
         return SegmentWriter(self.directory, self.schema, self.partition)
 
     def last_batch(self, writer: str) -> int | None:
@@ -195,17 +204,17 @@ class Topic:
         is_complete: bool = True,
         event_times: Mapping[str, int | None] = FrozenDict(),
     ) -> bool:
-        """Append segments as one commit; False if this batch of the writer is there already.
+        """Append segments as one commit; False if this batch of the writer was published before.
 
-        `is_complete` tells readers that no row of the same source batch will follow, and
-        `event_times` up to when source batches are complete. The batch numbers of one writer
-        only grow. Any process may publish at any time: the file of a commit can be made once,
-        and whoever comes second goes on behind it.
+        `is_complete` says that no row of the same source batch follows, `event_times` up to which
+        times source batches are complete. Batch numbers of a writer only grow. Any process may
+        publish at any time: a commit file can be created once, and the slower process publishes
+        after it.
         """
         with full_disk(self.name):
             self.refresh()
-            if not self._has(writer, batch):  # or else its segments may be gone by now
-                self._bring_to_disk(segments)
+            if not self._has(writer, batch):  # its segments may have been removed by now
+                self._sync_segments(segments)
             while not self._has(writer, batch):
                 if not segments:
                     return True
@@ -268,48 +277,10 @@ class Topic:
             file = f"{SEGMENTS}/{piece.segment.file}"
             raise DamagedError(self.name, file, first_difference(expected, found))
 
-    def _bring_to_disk(self, segments: Sequence[Segment]) -> None:
+    def _sync_segments(self, segments: Sequence[Segment]) -> None:
         for segment in segments:
             path = self.directory / SEGMENTS / segment.file
             if not path.is_file() or path.stat().st_size != segment.bytes:
                 problem = "is missing or cut short before it was published"
                 raise DamagedError(self.name, f"{SEGMENTS}/{segment.file}", problem)
         sync_directory(self.directory / SEGMENTS)
-
-
-def check_topic(directory: Path, schema: pa.Schema, partition: Partition | None = None) -> None:
-    """Raise `InputError` if a topic cannot go on with these columns and this partition."""
-    new = Description(schema=with_event(schema), retention=Retention(), partition=partition)
-    _merge(read_description(directory), new, None, directory, may_add=True)
-
-
-def _merge(
-    old: Description,
-    new: Description,
-    retention: Retention | None,
-    directory: Path,
-    *,
-    may_add: bool,
-) -> Description:
-    """Return what a topic is from now on, or raise `InputError` if its rows do not allow it."""
-    added, difference = compare_schemas(old.schema, new.schema)
-    if added and not may_add:
-        difference = first_difference(new.schema, old.schema)
-    if difference:
-        raise InputError("schema", difference, _OTHER_NAME, str(directory))
-    if new.partition not in (None, old.partition):
-        problem = f"is partitioned by {_told(old.partition)}, not by {_told(new.partition)}"
-        hint = "rows that are there keep their order: give the topic another name"
-        raise InputError("partition", problem, hint, str(directory))
-    return Description(
-        schema=new.schema,
-        retention=retention or old.retention,
-        partition=old.partition,
-        added=(*old.added, *added),
-    )
-
-
-def _told(partition: Partition | None) -> str:
-    if partition is None:
-        return "nothing"
-    return f"{', '.join(partition.key)} into {partition.slices} slices"

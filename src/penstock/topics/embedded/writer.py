@@ -19,7 +19,7 @@ _TRIM_EVERY_S = 1.0
 
 
 class TopicWriter:
-    """Appends tables to a topic while it holds the topic's lock."""
+    """Appends tables to a topic while holding the topic's lock."""
 
     def __init__(self, topic: Topic, name: str, clock: Callable[[], float] = time.time) -> None:
         self.topic, self.name, self._clock = topic, name, clock
@@ -27,11 +27,11 @@ class TopicWriter:
         self._trimmed_at = -math.inf
 
     def append(self, table: pa.Table) -> int:
-        """Append rows and return the topic's new end: all before it survives a power failure.
+        """Append rows and return the topic's new end; all rows before it survive a power failure.
 
-        Rows without `_event` were due now. If it raises, nothing was appended; that is why
-        retention, which may meet damage, comes first. (If only the very last sync fails, the
-        rows are there, and the topic's end tells.)
+        Rows without `_event` get the current time. If it raises, no row was appended; retention
+        runs first because it may find damage. (If only the last sync fails, the rows are
+        appended, as the topic's end shows.)
         """
         if self._lock.fileno() < 0:
             raise TopicError(self.topic.name, "is not locked: write inside `with TopicWriter(...)`")
@@ -65,7 +65,7 @@ class TopicWriter:
             if not published:
                 segment.abort()
         if not published:
-            raise TopicError(self.topic.name, f"somebody else publishes as {self.name!r}")
+            raise TopicError(self.topic.name, f"another process publishes as {self.name!r}")
 
     def __enter__(self) -> "TopicWriter":
         self._lock.acquire()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from penstock.engines.spark.cluster.spark_home import link_home
+from penstock.engines.spark.cluster.jvm import link_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

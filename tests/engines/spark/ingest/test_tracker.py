@@ -143,7 +143,7 @@ def test_files_that_spark_has_not_read_are_counted(tmp_path: Path) -> None:
     assert FileCount(data, log).count() == 3
     tracker = make_tracker(tmp_path)
     BatchLog(tmp_path / "batches").put(batch(0, rows=50, at=1.0))
-    tracker.look(1.0)
+    tracker.update(1.0)
     source = {**FILES, "description": f"FileStreamSource[file:{data}]"}
     tracker.take_progress({"batchId": 0, "sources": [source]}, 1.0)
     assert tracker.status()[2:5] == (3.0, "files", 75)

@@ -22,7 +22,7 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
 from penstock.pipelines.stateful.time_windows import windows
 from penstock.pipelines.stateful.try_out import try_batches
-from penstock.state.version import files
+from penstock.state.version import file_names
 
 COLUMNS = "word string, at timestamp"
 
@@ -97,7 +97,7 @@ def check_disk(hand: ByHand) -> None:
     """After a new start only the last two versions are on disk."""
     recover(hand.pipeline, hand.layout)
     last = records(hand)[-2:]
-    assert hand.on_disk() == set().union(*(files(record.state) for record in last))
+    assert hand.on_disk() == set().union(*(file_names(record.state) for record in last))
 
 
 def test_batches_may_be_cut_in_the_middle_of_a_commit(tmp_path: Path) -> None:

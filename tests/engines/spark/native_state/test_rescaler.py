@@ -15,9 +15,9 @@ from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.native_state import rescaler as rescaling
-from penstock.engines.spark.native_state.costs import Cost, expected_s
 from penstock.engines.spark.native_state.repartition import check_version
-from penstock.engines.spark.native_state.rescaler import STEPS, RescaleLog, Rescaler
+from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
+from penstock.engines.spark.native_state.rescaler import STEPS, Rescaler
 from penstock.engines.spark.recovery.checkpoints import last_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import RescaleError
@@ -166,7 +166,7 @@ def test_what_broke_off_is_tried_again_with_the_same_number(stage: Stage) -> Non
 def test_what_stays_broken_stops_the_operator_until_the_next_start(stage: Stage) -> None:
     stage.accidents = [stage.break_off] * 3
     stage.change(3)
-    assert "a new start tries it again" in stage.failed["count"]
+    assert "restart the run to try it again" in stage.failed["count"]
     assert not stage.queries["count"].isActive
     assert RescaleLog.load(stage.layout, "count").target == 3
     again = Rescaler(None, stage.layout, stage)  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def test_what_stays_broken_stops_the_operator_until_the_next_start(stage: Stage)
 def test_a_batch_that_does_not_end_is_told_and_goes_on(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rescaling, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(rescaling, "MAX_WAIT_S", 0.05)
     stage.queries["count"].status["isTriggerActive"] = True
     events = stage.change(3)
     assert "did not end within" in error_of(events[-1])
@@ -190,7 +190,7 @@ def test_an_operator_that_has_failed_is_left_alone(stage: Stage) -> None:
     stage.queries["count"].stop()
     stage.failed["count"] = "its function raised"
     events = stage.change(3)
-    assert "has come to its end" in error_of(events[-1])
+    assert "has stopped" in error_of(events[-1])
     assert (stage.parts, stage.starts) == (2, 0)
 
 

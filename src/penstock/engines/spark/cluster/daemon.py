@@ -1,13 +1,13 @@
-"""The daemon from which Spark forks its Python workers, with everything imported beforehand.
+"""The daemon that forks Python workers, with all modules imported in advance.
 
-A new worker then starts in milliseconds and shares the memory of what was imported.
+A new worker starts in milliseconds and shares the memory of the imported modules.
 """
 
 import gc
 import os
 import sys
 
-# one thread a replica: replicas are the parallelism
+# one thread per replica: replicas are the parallelism
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -23,20 +23,20 @@ import pyspark.worker
 
 import penstock.engines.spark.io.sink
 import penstock.engines.spark.io.source  # noqa: F401
-from penstock.engines.spark.cluster.worker_imports import import_listed
+from penstock.engines.spark.cluster.worker_process import import_module_list
 
 
-def forget_jars() -> None:
-    """Take Spark's jar off the path: each new worker would read its index, and find no module."""
+def remove_jars() -> None:
+    """Remove Spark's jar from the path: each new worker would read its index for nothing."""
     for entry in [entry for entry in sys.path if entry.endswith(".jar")]:
         sys.path.remove(entry)
         sys.path_importer_cache.pop(entry, None)
 
 
 if __name__ == "__main__":
-    forget_jars()
+    remove_jars()
     pa.set_cpu_count(1)
-    import_listed()
+    import_module_list()
     gc.collect()
-    gc.freeze()  # workers share these pages as long as nobody walks over them
+    gc.freeze()  # workers share these pages as long as the collector leaves them alone
     pyspark.daemon.manager()

@@ -1,7 +1,6 @@
-"""The executors of a Spark application: counted, asked for, welcomed, sent home.
+"""Lists, requests, warms up and releases the executors of a Spark application.
 
-Spark has no public way to do so from Python: all that is private of it is in this file. Tried
-with Spark 4.3.
+Spark has no public Python API for this; all private calls are in this file. Tested with Spark 4.3.
 """
 
 import threading
@@ -13,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.engines.spark.cluster.worker_pool import warm_up
 
-#: What a place is called that is one executor and nothing else, whatever its host.
-_TIED_TO = "executor_nowhere_"
+#: Prefix of a location that means one executor on any host.
+_BOUND_TO = "executor_nowhere_"
 
 
 class ExecutorClient:
@@ -28,55 +27,59 @@ class ExecutorClient:
         self._cores = int(context.getConf().get("spark.executor.cores") or 1)
 
     def alive(self) -> dict[str, bool]:
-        """Those that are there, oldest first, and whether each stays or is about to leave."""
-        found = self._backend.getExecutorIds()
-        names = sorted((str(found.apply(number)) for number in range(found.size())), key=int)
+        """Return the live executors, oldest first, and whether each one stays (is not released)."""
+        ids = self._backend.getExecutorIds()
+        names = sorted((str(ids.apply(number)) for number in range(ids.size())), key=int)
         return {name: bool(self._backend.isExecutorActive(name)) for name in names}
 
-    def ask_for(self, total: int) -> None:
-        """Ask for so many in all; those that are on their way count, none is sent home."""
+    def request_total(self, total: int) -> None:
+        """Request this many executors in total, including starting ones; none is released."""
         nothing = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(
             self._jvm.java.util.HashMap()
         )
         self._context.requestTotalExecutors(total, 0, nothing)
 
-    def welcome(self, newcomers: Iterable[int]) -> None:
-        """Let the first tasks of new executors be such that start workers, and hurt nobody.
+    def warm_up_new(self, new_ids: Iterable[int]) -> None:
+        """Start workers on executors as soon as they register, with tasks bound to their ids.
 
-        Spark gives tasks to an executor in the moment in which it is there, and the first of them
-        would wait for seconds until a daemon has imported everything. These come before: what
-        was asked for earlier is served earlier. One task is for an executor that lives, or
-        Spark would not wait for the others' at all; if they do not come, it waits for a while.
+        Spark schedules tasks on an executor as soon as it registers, and the first ones would wait
+        for seconds until the daemon has imported everything. The tasks submitted here are
+        scheduled first. One task is bound to a live executor, because otherwise Spark would not
+        wait for the others; if they do not register, it stops waiting after a while.
         """
         oldest = next(iter(self.alive()), "")
-        names = [oldest, *(str(number) for number in newcomers for _ in range(self._cores))]
+        names = [oldest, *(str(number) for number in new_ids for _ in range(self._cores))]
         pairs = [
-            self._jvm.scala.Tuple2("" if name == oldest else name, self._seq([f"{_TIED_TO}{name}"]))
+            self._jvm.scala.Tuple2(
+                "" if name == oldest else name, self._seq([f"{_BOUND_TO}{name}"])
+            )
             for name in names
         ]
         text = self._jvm.java.lang.Class.forName("java.lang.String")
-        tied = self._context.makeRDD(self._seq(pairs), self._jvm.scala.reflect.ClassTag.apply(text))
-        # not through an RDD of Python's, for which Spark would start another daemon
+        bound = self._context.makeRDD(
+            self._seq(pairs), self._jvm.scala.reflect.ClassTag.apply(text)
+        )
+        # not through a Python RDD, for which Spark would start another daemon
         session, strings = self._spark._jsparkSession, self._jvm.org.apache.spark.sql.Encoders
-        rows = DataFrame(session.createDataset(tied, strings.STRING()).toDF(), self._spark)
+        rows = DataFrame(session.createDataset(bound, strings.STRING()).toDF(), self._spark)
         threading.Thread(target=_try_to_warm, args=(rows,), daemon=True).start()
 
     def _seq(self, items: Sequence[object]) -> Any:
         return self._jvm.PythonUtils.toSeq(list(items))
 
-    def send_home(self, names: Iterable[str]) -> None:
-        """Give these no more tasks; each leaves when those that it has are done.
+    def release(self, names: Iterable[str]) -> None:
+        """Release these executors: they get no more tasks, and each exits when its tasks are done.
 
-        First ask for fewer, or others will come in their places.
+        Request a lower total first, or Spark replaces them.
         """
         unknown_host = self._jvm.scala.Option.apply(None)
-        why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+        reason = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
             "not needed any more", unknown_host
         )
         for name in names:
-            self._backend.decommissionExecutor(name, why, False, False)
+            self._backend.decommissionExecutor(name, reason, False, False)
 
 
 def _try_to_warm(rows: DataFrame) -> None:
-    with suppress(Exception):  # the session may end meanwhile; who is not warm is only slow
+    with suppress(Exception):  # the session may end meanwhile; a cold executor is only slow
         warm_up(rows)

@@ -1,4 +1,4 @@
-"""Executors that follow the replicas: how many are asked for, how many live, what they cost."""
+"""Executors follow the replicas: how many are requested, how many are alive, and their cost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,67 +15,67 @@ from penstock.errors import InputError
 
 
 class ExecutorHost(Protocol):
-    """What gives executors and takes them back; see `cluster.py`."""
+    """Provides executors; see `executor_client.ExecutorClient`."""
 
     def alive(self) -> Mapping[str, bool]:
-        """Those that are there, oldest first, and whether each stays or is about to leave."""
+        """Return the live executors, oldest first, and whether each one stays (is not released)."""
 
-    def ask_for(self, total: int) -> None:
-        """Ask for so many in all."""
+    def request_total(self, total: int) -> None:
+        """Request this many executors in total."""
 
-    def welcome(self, newcomers: Iterable[int]) -> None:
-        """Let those who will have these numbers warm up when they come."""
+    def warm_up_new(self, new_ids: Iterable[int]) -> None:
+        """Start workers on the executors that will get these ids, as soon as they register."""
 
-    def send_home(self, names: Iterable[str]) -> None:
-        """Let these leave when their tasks are done."""
+    def release(self, names: Iterable[str]) -> None:
+        """Release these executors; each exits when its tasks are done."""
 
 
 class Executors:
-    """The second level of elasticity. Times are those of the wall clock."""
+    """Scales the executors with the replicas. Times are wall-clock seconds."""
 
-    def __init__(self, room: ExecutorHost, rules: Rules, first: int) -> None:
-        """So many are there already, or on their way."""
-        self._room, self._asked, self._rules = room, rules, rules
+    def __init__(self, host: ExecutorHost, rules: Rules, first: int) -> None:
+        """`first` executors are running or starting."""
+        self._host, self._given_rules, self._rules = host, rules, rules
         self._fleet = Fleet(target=first)
-        #: How many live, and the seconds of all together; one that leaves counts until it is gone.
+        #: Live executors, and their total seconds; a released one counts until it exits.
         self.alive = 0
         self.executor_s = 0.0
         self._staying = 0
-        #: The highest number that an executor had; they are numbered as they are started.
+        #: The highest executor id so far; Spark numbers executors in the order of their start.
         self._newest = -1
-        self._looked: float | None = None
-        #: When the present number was asked for; None once it is there.
-        self._asked_at: float | None = None
+        self._updated_at: float | None = None
+        #: When the current number was requested; None once it is reached.
+        self._requested_at: float | None = None
         self._is_returning = False
 
     @property
     def requested(self) -> int:
-        """How many there shall be."""
+        """The requested number of executors."""
         return self._fleet.target
 
     def begin(self, now: float) -> None:
-        """Count from here on."""
+        """Start counting executor seconds."""
         self._count()
-        self._looked, self.executor_s = now, 0.0
+        self._updated_at, self.executor_s = now, 0.0
 
     def keep(self, least: int) -> None:
-        """Have so many at least, however few replicas there are."""
-        low, high = self._asked.low, self._asked.high
+        """Set the minimum number of executors, for any number of replicas."""
+        low, high = self._given_rules.low, self._given_rules.high
         if not low <= least <= high:
             raise InputError("executors", f"must be from {low} to {high}, got {least}")
-        self._rules = replace(self._asked, low=least)
+        self._rules = replace(self._given_rules, low=least)
 
     def follow(self, replicas: int, now: float) -> list[Event]:
-        """Ask for what so many replicas need, or return what they have not needed for long."""
+        """Request executors before a scale-up; release them after a scale-down."""
         before = self._fleet.target
         self._fleet, why = follow(self._fleet, replicas, now, self._rules)
         if self._fleet.target == before:
             return []
-        on_their_way = max(0, before - self._staying)
-        self._welcome(self._fleet.target - before, on_their_way)
-        self._room.ask_for(self._fleet.target)
-        self._send_home()
-        self._asked_at, self._is_returning = now, self._fleet.target < before
+        starting = max(0, before - self._staying)
+        self._warm_up_new(self._fleet.target - before, starting)
+        self._host.request_total(self._fleet.target)
+        self._release_surplus()
+        self._requested_at, self._is_returning = now, self._fleet.target < before
         return [
             ExecutorsRequestedEvent(
                 at=now,
@@ -86,44 +86,44 @@ class Executors:
             )
         ]
 
-    def _welcome(self, newcomers: int, on_their_way: int = 0) -> None:
-        first = self._newest + 1 + on_their_way
-        if newcomers > 0:
-            self._room.welcome(range(first, first + newcomers))
+    def _warm_up_new(self, new_ids: int, starting: int = 0) -> None:
+        first = self._newest + 1 + starting
+        if new_ids > 0:
+            self._host.warm_up_new(range(first, first + new_ids))
 
-    def _send_home(self) -> None:
-        """Let the youngest leave that are too many: the oldest have the most workers that wait."""
-        staying = [name for name, stays in self._room.alive().items() if stays]
+    def _release_surplus(self) -> None:
+        """Release the newest surplus executors: the oldest have the most idle workers."""
+        staying = [name for name, stays in self._host.alive().items() if stays]
         if len(staying) > self.requested:
-            self._room.send_home(staying[self.requested :])
+            self._host.release(staying[self.requested :])
 
-    def look(self, now: float) -> list[Event]:
-        """Count; tell when as many are there as were asked for, or when one was lost."""
-        before, there = self._staying, self.alive
+    def update(self, now: float) -> list[Event]:
+        """Count executors; return events when the requested number is reached or one is lost."""
+        before, alive_before = self._staying, self.alive
         self._count()
-        if self.alive < there:
-            # when one goes Spark forgets for whom the tasks are that wait
-            self._welcome(self.requested - self._staying)
-        if self._looked is not None:
-            self.executor_s += self.alive * (now - self._looked)
-        self._looked = now
+        if self.alive < alive_before:
+            # when an executor exits Spark forgets which waiting tasks are bound to which executor
+            self._warm_up_new(self.requested - self._staying)
+        if self._updated_at is not None:
+            self.executor_s += self.alive * (now - self._updated_at)
+        self._updated_at = now
         if self._staying > self.requested:
-            self._send_home()  # it was on its way when fewer were asked for
-        if self._asked_at is None:
-            return self._lost(now) if self._staying < min(before, self.requested) else []
+            self._release_surplus()  # it was starting when fewer were requested
+        if self._requested_at is None:
+            return self._report_loss(now) if self._staying < min(before, self.requested) else []
         is_there = self._staying == self.requested
         if not is_there or (self._is_returning and self.alive > self.requested):
             return []
-        after_s, self._asked_at = round(now - self._asked_at, 3), None
+        after_s, self._requested_at = round(now - self._requested_at, 3), None
         requested = self.requested
         return [ExecutorsReadyEvent(at=now, alive=self.alive, requested=requested, after_s=after_s)]
 
     def _count(self) -> None:
-        found = self._room.alive()
+        found = self._host.alive()
         self.alive, self._staying = len(found), sum(found.values())
         self._newest = max([self._newest, *map(int, found)])
 
-    def _lost(self, now: float) -> list[Event]:
-        """One died; Spark starts another by itself."""
-        self._asked_at = now
+    def _report_loss(self, now: float) -> list[Event]:
+        """Report a lost executor; Spark starts another one by itself."""
+        self._requested_at = now
         return [ExecutorLostEvent(at=now, alive=self.alive, requested=self.requested)]

@@ -1,7 +1,7 @@
-"""The JVM of a session, started so that it never outlives this process, whatever ends it when.
+"""Starts the JVM of a session so that it never outlives this process.
 
-PySpark's own launcher lets the JVM end when its standard input does. A JVM that is just starting
-may then wait for ever in its shutdown, and keep the lock of the run. Here the system kills it.
+PySpark's launcher ends the JVM when its standard input closes. A JVM that is still starting may
+then hang in its shutdown and keep the lock of the run. Here the kernel kills it.
 """
 
 import ctypes
@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, Any
 
+import pyspark
 from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.find_spark_home import _find_spark_home
@@ -28,10 +29,10 @@ _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 #: See prctl(2): the signal that a process gets when the thread that started it ends.
 _PR_SET_PDEATHSIG = 1
-#: What the JVM listens on: this machine only.
+#: The JVM listens on this machine only.
 LOOPBACK = "127.0.0.1"
 
-#: The JVM of this process, from its first moment on.
+#: The JVM processes that this process has started.
 _started: list["subprocess.Popen[bytes]"] = []
 
 
@@ -40,9 +41,8 @@ def start_gateway(
 ) -> Any:
     """Start a JVM with these settings and connect to it.
 
-    Settings stand on its command line, for everybody on this machine to read: no secrets. It
-    writes how to connect to it into the directory, and what it prints to `output`; it inherits
-    the descriptor of the lock.
+    Settings are visible on its command line, so they must contain no secrets. The JVM writes its
+    connection data to the directory and its output to `output`; it inherits the lock descriptor.
     """
     connection = directory / "connection"
     connection.unlink(missing_ok=True)
@@ -70,10 +70,10 @@ def start_gateway(
 
 
 def kill_jvm() -> None:
-    """End the JVM of this process at once, with what it has started and not let go."""
+    """Kill the JVM of this process and all processes of its session."""
     for process in _started:
         if process.poll() is None:
-            # workers are in a group of their own, and one that hangs would not notice the end
+            # workers are in another process group, and a hanging one would not notice the end
             members = session_members(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
             for member in members:
@@ -85,7 +85,7 @@ def kill_jvm() -> None:
 
 
 def session_members(leader: int) -> list[int]:
-    """Return the processes of a session. Only Linux tells; elsewhere workers end by themselves."""
+    """Return the processes of a session (Linux only; elsewhere workers end by themselves)."""
     members = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
@@ -103,16 +103,16 @@ def _command(conf: SparkConf) -> list[str]:
 
 
 def _spawn(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
-    """Start a process from a thread that lasts as long as this process does.
+    """Start a process from a thread that lives as long as this process.
 
-    The system kills it when that thread ends, so neither before nor after this process.
+    The kernel kills the child when that thread ends, so exactly when this process ends.
     """
     answer: SimpleQueue[subprocess.Popen[bytes] | Exception] = SimpleQueue()
     prepare = _prepare_child()
 
     def hold() -> None:
         try:
-            # a signal to our group is for us alone
+            # a new session: signals to our process group must not reach it
             child = subprocess.Popen(command, start_new_session=True, preexec_fn=prepare, **options)
         except Exception as error:
             answer.put(error)
@@ -123,18 +123,18 @@ def _spawn(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
 
     threading.Thread(target=hold, name="jvm", daemon=True).start()
     try:
-        found = answer.get()
-    except BaseException:  # a signal: the child must be known before it can be killed
+        child = answer.get()
+    except BaseException:  # a signal: the child must be registered before it can be killed
         with suppress(Empty):
             answer.get(timeout=10)
         raise
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(child, Exception):
+        raise child
+    return child
 
 
 def _prepare_child() -> Callable[[], None]:
-    """Return what the child does before it becomes another program."""
+    """Return the function that the child runs before exec."""
     parent = os.getpid()
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -142,7 +142,7 @@ def _prepare_child() -> Callable[[], None]:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:  # it was quicker
+            if os.getppid() != parent:  # the parent has ended before prctl
                 os._exit(1)
 
     return prepare
@@ -169,3 +169,33 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name in variables:
             del os.environ[name]
+
+
+_HOME_VARIABLE = "SPARK_HOME"
+#: Workers of a cluster write here, whatever the configuration.
+_WORK = "work"
+#: Contains PySpark as source in an archive. It would be first on the path of each Python process,
+#: which then compiles what it imports and reads the index of the archive in each worker.
+_PYTHON = "python"
+
+
+@contextmanager
+def link_home(place: Path) -> Iterator[None]:
+    """Set SPARK_HOME to a directory of links to the installation, without the slow parts."""
+    installed = Path(_find_spark_home())
+    skipped = {_WORK}
+    if installed.samefile(Path(pyspark.__file__).parent):  # workers can import the same PySpark
+        skipped.add(_PYTHON)
+    place.mkdir()
+    for path in installed.iterdir():
+        if path.name not in skipped:
+            (place / path.name).symlink_to(path)
+    before = os.environ.get(_HOME_VARIABLE)
+    os.environ[_HOME_VARIABLE] = str(place)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_HOME_VARIABLE]
+        else:
+            os.environ[_HOME_VARIABLE] = before

@@ -1,11 +1,14 @@
-"""Where Spark runs, as people write it: one process, or a small cluster on this machine."""
+"""Where Spark runs: master URLs, settings of executors, and the check for Java."""
 
+import os
 import re
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from penstock.errors import InputError
 
-#: Megabytes that Spark needs for an executor at least, whatever runs in it.
+#: The least memory with which Spark starts an executor, in megabytes.
 MIN_MB = 512
 _CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 _LOCAL = re.compile(r"local\[\s*(\d+)\s*\]")
@@ -13,24 +16,24 @@ _LOCAL = re.compile(r"local\[\s*(\d+)\s*\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Master:
-    """A place for replicas: so many workers, with one executor each."""
+    """Where replicas run: one process, or workers with one executor each."""
 
-    #: None: everything is in one process, and there are no executors.
+    #: None: one process without executors.
     workers: int | None = None
-    #: Tasks that run at once, in each executor or in all.
+    #: Concurrent tasks, per executor or of the process.
     cores: int
     memory_mb: int = 0
 
     @property
     def url(self) -> str:
-        """What Spark calls it. A task is tried three times everywhere."""
+        """The master URL for Spark. A task is tried three times."""
         if self.workers is None:
             return f"local[{self.cores},3]"
         return f"local-cluster[{self.workers},{self.cores},{self.memory_mb}]"
 
 
 def parse_master(text: str) -> Master:
-    """Read what people write.
+    """Parse the value of `--master`.
 
     >>> parse_master("local-cluster[4,1,1024]").workers
     4
@@ -52,7 +55,7 @@ def parse_master(text: str) -> Master:
 
 
 def parse_executors(text: str | None, master: Master | None) -> tuple[int, int] | None:
-    """Read the least and the most executors; None where the level is absent.
+    """Parse the value of `--executors` to (min, max); None in local mode.
 
     >>> parse_executors("1:3", parse_master("local-cluster[4,1,1024]"))
     (1, 3)
@@ -72,3 +75,66 @@ def parse_executors(text: str | None, master: Master | None) -> tuple[int, int] 
         problem = f"{high} are more than the {master.workers} workers of {master.url}"
         raise InputError("--executors", problem, "a worker has room for one")
     return low, high
+
+
+#: A timeout that never expires.
+_NEVER = "3650d"
+#: How long a task waits for the executor that it is bound to.
+_BOUND_TASK_WAIT_S = 60
+
+
+def executor_settings(master: Master, first: int, tmp: Path) -> dict[str, str]:
+    """Return the settings of a session with `first` executors, whose number only Penstock changes.
+
+    Without dynamic allocation Spark would start one executor on every worker, or never more than
+    the first ones. So it is enabled, with timeouts that never expire.
+    """
+    allocation = "spark.dynamicAllocation"
+    return {
+        f"{allocation}.enabled": "true",
+        f"{allocation}.minExecutors": str(first),
+        f"{allocation}.initialExecutors": str(first),
+        f"{allocation}.schedulerBacklogTimeout": _NEVER,
+        f"{allocation}.executorIdleTimeout": _NEVER,
+        f"{allocation}.cachedExecutorIdleTimeout": _NEVER,
+        f"{allocation}.shuffleTracking.timeout": _NEVER,
+        "spark.locality.wait.process": f"{_BOUND_TASK_WAIT_S}s",
+        # a released executor gets no more tasks, and exits when it has none
+        "spark.decommission.enabled": "true",
+        "spark.storage.decommission.enabled": "false",
+        "spark.executor.cores": str(master.cores),
+        "spark.executor.memory": f"{master.memory_mb}m",
+        "spark.executor.extraJavaOptions": f'{_executor_logging(tmp)} "-Djava.io.tmpdir={tmp}"',
+        # executors find the same modules as the driver
+        "spark.executorEnv.PYTHONPATH": str(Path.cwd()),
+        "spark.task.maxFailures": "3",
+    }
+
+
+def _executor_logging(tmp: Path) -> str:
+    """Return the option that limits the log of executors to warnings."""
+    path = tmp / "executors.properties"
+    path.write_text(
+        """rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
+""",
+        encoding="utf-8",
+    )
+    return f"-Dlog4j2.configurationFile={path.as_uri()}"
+
+
+_JAVA_HINT = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its directory"
+
+
+def check_java() -> None:
+    """Raise `InputError` if there is no Java where Spark looks for it."""
+    home = os.environ.get("JAVA_HOME")
+    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:  # noqa: PTH118
+        raise InputError("JAVA_HOME", f"there is no bin/java in {home!r}", _JAVA_HINT)
+    if not home and shutil.which("java") is None:
+        raise InputError("java", "is not installed, or not on the PATH", _JAVA_HINT)

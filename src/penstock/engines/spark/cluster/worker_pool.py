@@ -1,8 +1,6 @@
-"""A pool of ready replicas: workers are started before the load needs them.
+"""A pool of warm replicas: Python workers are started before the load needs them.
 
-The predictive paper keeps inactive replicas ready; here they are Python workers that wait. A
-worker is forked when a task finds none free, so as many tasks at once as the pool shall carry
-make the pool.
+Spark forks a worker when a task finds none idle, so running many tasks at once creates the pool.
 """
 
 import time
@@ -13,20 +11,20 @@ from shutil import rmtree
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-#: Workers that cannot all be there after this long are not waited for.
-PATIENCE_S = 60.0
-#: Seconds between two looks who else is there; all look, while the others need the processor.
-LOOK_S = 0.2
-#: Seconds in which as many tasks as an executor has room for have all begun.
-STAY_S = 1.0
+#: How long to wait until all workers are running.
+MAX_WAIT_S = 60.0
+#: Poll interval of the workers that wait for the others; polling takes processor time.
+POLL_S = 0.2
+#: Time after which all tasks that fit on an executor have started.
+OCCUPY_S = 1.0
 
 
 def start_workers(spark: SparkSession, replicas: int, meeting: Path) -> None:
-    """Start the workers of so many replicas; returns when all are there.
+    """Start the workers of this many replicas; return when all are running.
 
-    A task holds two workers, one that reads and one that writes, as here one behind the other.
+    A task uses two workers, a reader and a writer, as the two chained functions here do.
     """
-    rmtree(meeting, ignore_errors=True)  # of a run that was killed while they met
+    rmtree(meeting, ignore_errors=True)  # left by a run that was killed meanwhile
     meeting.mkdir(parents=True)
     place = str(meeting)
 
@@ -34,10 +32,10 @@ def start_workers(spark: SparkSession, replicas: int, meeting: Path) -> None:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 (Path(place) / str(number)).touch()
-            deadline = time.monotonic() + PATIENCE_S
-            # nobody leaves before all are there: else one worker could do for two
+            deadline = time.monotonic() + MAX_WAIT_S
+            # wait for all others: otherwise one worker could run two tasks
             while len(list(Path(place).iterdir())) < replicas and time.monotonic() < deadline:
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
             yield batch
 
     numbers = spark.range(0, replicas, 1, replicas).mapInArrow(_pass_on, "id long")
@@ -46,15 +44,15 @@ def start_workers(spark: SparkSession, replicas: int, meeting: Path) -> None:
 
 
 def warm_up(names: DataFrame) -> None:
-    """Start the workers of a replica for each row, one task a row; not for one without a name."""
+    """Start the workers of one replica per row, one task each; rows without a name start none."""
 
-    def stay(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def occupy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            # for so long nobody else gets this worker
-            time.sleep(STAY_S if any(batch.column(0).to_pylist()) else 0)
+            # keep the worker busy, so that no other task gets it
+            time.sleep(OCCUPY_S if any(batch.column(0).to_pylist()) else 0)
             yield batch
 
-    names.mapInArrow(_pass_on, names.schema).mapInArrow(stay, names.schema).collect()
+    names.mapInArrow(_pass_on, names.schema).mapInArrow(occupy, names.schema).collect()
 
 
 def _pass_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

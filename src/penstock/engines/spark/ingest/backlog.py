@@ -1,7 +1,7 @@
-"""What waits in front of an ingest, from the progress of its query. Pure, apart from listing files.
+"""The backlog of an ingest, from the progress of its query. Pure, apart from listing files.
 
-Spark reports the offsets up to which a source has read and, for many sources, the latest ones
-there are. Its file source reports nothing, so files are counted here.
+Spark reports the offsets that a source has read and, for many sources, the latest available ones.
+Its file source reports neither, so unread files are counted here.
 """
 
 import json
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-#: What sources say of themselves in the metrics of their progress, and in which unit.
+#: Metrics of sources that report a backlog, with their units.
 _METRICS = (("numFilesOutstanding", "files"), ("numBytesOutstanding", "bytes"))
 _FILES = re.compile(r"FileStreamSource\[file:(.+)\]")
-#: Listing a directory may take this share of the time at most.
+#: The largest share of time that listing a directory may take.
 _MAX_LISTING_SHARE = 0.02
 _MIN_LISTING_S = 2.0
 
@@ -26,17 +26,17 @@ Progress = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backlog:
-    """What an ingest has not read yet."""
+    """Input that an ingest has not read yet."""
 
     amount: float
     #: files, bytes, or offsets of the source, which are rows for Kafka and sockets.
     unit: str
-    #: The same in rows, as the batches before had them; None if no row has come yet.
+    #: The same in rows, estimated from earlier batches; None before the first row.
     rows: float | None = None
 
 
 def offset_distance(low: object, high: object) -> float | None:
-    """Return how far two offsets are apart, summed over partitions; None if that is no number.
+    """Return the distance of two offsets, summed over partitions; None if it is not numeric.
 
     >>> offset_distance({"bids": {"0": 5, "1": 7}}, {"bids": {"0": 9, "1": 7}})
     4.0
@@ -54,7 +54,7 @@ def offset_distance(low: object, high: object) -> float | None:
 
 
 def parse_offset(text: object) -> object:
-    """Read an offset as progress has it: JSON in a string, or null."""
+    """Parse an offset from a progress report: JSON in a string, or null."""
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
@@ -62,7 +62,7 @@ def parse_offset(text: object) -> object:
 
 
 def read_backlog(source: Progress) -> Backlog | None:
-    """Return what one source of a query reports; None if it reports nothing."""
+    """Return the backlog that a source reports; None if it reports none."""
     metrics = source.get("metrics") or {}
     for name, unit in _METRICS:
         if name in metrics:
@@ -73,7 +73,7 @@ def read_backlog(source: Progress) -> Backlog | None:
 
 
 def offsets_read(source: Progress) -> float | None:
-    """Return how many offsets the last batch read; None if they are no numbers."""
+    """Return the number of offsets that the last batch read; None if not numeric."""
     start, end = parse_offset(source.get("startOffset")), parse_offset(source.get("endOffset"))
     return offset_distance(start, end)
 
@@ -86,7 +86,7 @@ def file_directory(source: Progress) -> Path | None:
 
 @dataclass(slots=True)
 class FileCount:
-    """Files of a directory that a file source has not read: those that its log does not name."""
+    """Counts the files of a directory that a file source has not read, by its log."""
 
     directory: Path
     #: Spark's log of the files of each batch: CHECKPOINT/sources/N.
@@ -102,17 +102,17 @@ class FileCount:
         return len(self._read)
 
     def count(self) -> float | None:
-        """Return how many files wait; looked at seldom if looking takes long."""
+        """Return the number of unread files; slow listings are repeated less often."""
         now = time.monotonic()
         if now >= self._next:
-            self._waiting = self._look()
+            self._waiting = self._count_unread()
             took_s = time.monotonic() - now
             self._next = now + max(_MIN_LISTING_S, took_s / _MAX_LISTING_SHARE)
         return self._waiting
 
-    def _look(self) -> float:
+    def _count_unread(self) -> float:
         self._read_log()
-        # a README beside the data is none of it
+        # ignore other files, such as a README
         suffixes = {_suffix(name) for name in self._read}
         names = (name for name in _list_files(self.directory) if name not in self._read)
         return float(sum(not suffixes or _suffix(name) in suffixes for name in names))
@@ -124,7 +124,7 @@ class FileCount:
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()[1:]
                 found = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
-            except (OSError, ValueError, KeyError):  # it is being written, or was just removed
+            except (OSError, ValueError, KeyError):  # being written, or just removed
                 continue
             self._read.update(found)
             self._logs.add(path.name)
@@ -135,7 +135,7 @@ def _suffix(name: str) -> str:
 
 
 def _list_files(place: Path) -> Iterator[str]:
-    """Yield the files below a directory or pattern; Spark leaves out hidden ones."""
+    """Yield the files below a directory or pattern; Spark skips hidden ones."""
     roots: Sequence[Path] = [place]
     if any(letter in str(place) for letter in "*?["):
         roots = list(Path(place.anchor).glob(str(place.relative_to(place.anchor))))

@@ -1,4 +1,4 @@
-"""All ingests of a run: what they bring is offered load, and what waits in front of them, too."""
+"""All ingests of a run: the rows they read, and their backlogs, are offered load."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,7 +19,7 @@ from penstock.topics.steady_clock import SteadyClock
 
 
 class Ingests:
-    """Trackers of the ingests of a pipeline, by name; empty if it has none."""
+    """The trackers of all ingests of a pipeline, by name."""
 
     def __init__(
         self, pipeline: Pipeline, layout: RunLayout, window_s: float, clock: SteadyClock
@@ -39,22 +39,22 @@ class Ingests:
             for name in self._topics
         }
         filled = {topic for op in operators for topic in op.fills}
-        #: Topics that producers and other processes fill.
+        #: Topics that producers or other processes write.
         self._others = {t for op in operators for t in op.reads if t not in filled}
 
     def begin(self, followed: Iterable[OperatorTracker]) -> None:
-        """Start where the records of an earlier start end; all topics are there by now."""
+        """Start at the end of earlier batch records; all topics must exist."""
         if not self.trackers:
             return
         for name, tracker in self.trackers.items():
             tracker.begin(Topic.open(self._layout.topic(self._topics[name])).end)
         for topic in self._pipeline.topics:
-            self._recall(topic)
+            self._note_existing(topic)
         for operator in followed:
             operator.arrivals = self._arrivals
 
-    def _recall(self, name: str) -> None:
-        """Rows that are there already arrived when they were committed."""
+    def _note_existing(self, name: str) -> None:
+        """Record existing rows as arrived at their commit times."""
         topic = Topic.open(self._layout.topic(name))
         if topic.commit_count <= MAX_SPANS:
             for commit in topic.oldest_first():
@@ -62,19 +62,19 @@ class Ingests:
         elif topic.newest is not None:
             self._arrivals.note(name, topic.end, topic.newest.at)
 
-    def look(self, followed: Iterable[OperatorTracker], now: float) -> None:
-        """Read what ingests brought; to be called before the operators behind them are."""
+    def update(self, followed: Iterable[OperatorTracker], now: float) -> None:
+        """Read new batch records of the ingests; call it before updating the operators."""
         if not self.trackers:
             return
         for tracker in self.trackers.values():
-            tracker.look(now)
+            tracker.update(now)
         for operator in followed:
             operator.outside = self._rows_outside(operator)
             for name in operator.topics.keys() & self._others:
                 self._arrivals.note(name, operator.topics[name].end, now)
 
     def _rows_outside(self, operator: OperatorTracker) -> float:
-        """Rows that wait in front of the ingests which fill the topics of an operator."""
+        """Return the backlog, in rows, of the ingests that write the topics of an operator."""
         backlogs = [
             self.trackers[name].backlog
             for name, topic in self._topics.items()
@@ -83,7 +83,7 @@ class Ingests:
         return sum(backlog.rows or 0.0 for backlog in backlogs if backlog is not None)
 
     def take_progress(self, queries: Mapping[str, StreamingQuery], now: float) -> list[Event]:
-        """Ask Spark how far the ingests are; return what is worth telling."""
+        """Read the progress of the ingests from Spark; return events."""
         events: list[Event] = []
         for name, tracker in self.trackers.items():
             if name in queries and queries[name].isActive:
@@ -91,5 +91,5 @@ class Ingests:
         return events
 
     def status(self) -> Mapping[str, IngestStatus]:
-        """Return how each of them is."""
-        return FrozenDict({name: one.status() for name, one in self.trackers.items()})
+        """Return the status of each ingest."""
+        return FrozenDict({name: tracker.status() for name, tracker in self.trackers.items()})

@@ -1,4 +1,4 @@
-"""Tracks one ingest: the rows that it brought, and what waits in front of it."""
+"""Tracks one ingest: its rows and its backlog."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -18,47 +18,47 @@ from penstock.engines.spark.ingest.backlog import (
     read_backlog,
 )
 
-#: A backlog that has grown for so long is one that the ingest does not keep up with.
+#: An ingest is behind if its backlog has grown for this long.
 MIN_BEHIND_S = 10.0
 
 
 @dataclass(slots=True, kw_only=True)
 class IngestTracker:
-    """What the driver knows of one ingest. Times are those of the wall clock."""
+    """State of one ingest in the driver. Times are wall-clock seconds."""
 
     name: str
     log: BatchSource
     checkpoint: Path
-    #: Over which rates are measured.
+    #: Window for rates.
     window_s: float
     arrivals: Arrivals
     rows: int = 0
-    #: What waits in front of it, source by source; None where nobody tells.
+    #: Backlog by source; None if the source reports none.
     backlogs: dict[int, Backlog | None] = field(default_factory=dict)
     is_behind: bool = False
     #: (wall clock, rows so far), and (wall clock, backlog).
     _counts: deque[tuple[float, int]] = field(default_factory=deque)
     _waits: deque[tuple[float, float]] = field(default_factory=deque)
     _files: dict[int, FileCount] = field(default_factory=dict)
-    #: By source: rows and offsets that batches read, for the rows of an offset.
+    #: By source: rows and offsets read so far, to convert offsets to rows.
     _read: dict[int, tuple[float, float]] = field(default_factory=dict)
     _progress_batch: int = -1
 
     def begin(self, rows: int) -> None:
-        """Start with what earlier starts brought; old records are gone, so that is told."""
+        """Start with the rows of earlier starts; skips old records."""
         self.log.news()
         self.rows = rows
 
-    def look(self, now: float) -> None:
-        """Read what is new in the records of its batches."""
+    def update(self, now: float) -> None:
+        """Read new batch records."""
         for record in self.log.news():
             self.arrivals.follow(record)
             self.rows += record.rows_in
         self._counts.append((now, self.rows))
-        _forget(self._counts, now - self.window_s)
+        _drop_old(self._counts, now - self.window_s)
 
     def take_progress(self, progress: Mapping[str, Any] | None, now: float) -> list[Event]:
-        """Take what Spark reports of its query; return what is worth telling."""
+        """Read the progress that Spark reports; return events."""
         if progress is None:
             return []
         is_new = progress["batchId"] != self._progress_batch
@@ -69,12 +69,12 @@ class IngestTracker:
         if backlog is None:
             return []
         self._waits.append((now, backlog.amount))
-        _forget(self._waits, now - max(self.window_s, MIN_BEHIND_S))
+        _drop_old(self._waits, now - max(self.window_s, MIN_BEHIND_S))
         return self._judge(backlog, now)
 
     @property
     def backlog(self) -> Backlog | None:
-        """What waits in front of all of its sources, in the unit of the first."""
+        """The backlog of all sources, in the unit of the first."""
         known = [backlog for backlog in self.backlogs.values() if backlog is not None]
         if not known:
             return None
@@ -86,14 +86,14 @@ class IngestTracker:
 
     @property
     def rows_per_s(self) -> float | None:
-        """Rows that came in over the last window; None if it was looked at only once."""
+        """Rows per second over the last window; None before the second update."""
         (start, before), (end, after) = (
             (self._counts[0], self._counts[-1]) if self._counts else ((0.0, 0), (0.0, 0))
         )
         return (after - before) / (end - start) if end > start else None
 
     def status(self) -> IngestStatus:
-        """Return how it is, for journal and people."""
+        """Return the status for journal and reports."""
         backlog, rate = self.backlog, self.rows_per_s
         return IngestStatus(
             rows=self.rows,
@@ -128,7 +128,7 @@ class IngestTracker:
         return Backlog(amount=waiting, unit="files", rows=rows)
 
     def _judge(self, backlog: Backlog, now: float) -> list[Event]:
-        """Tell when a backlog has grown for a while, and when it is gone."""
+        """Return an event when the ingest falls behind, and when it has caught up."""
         since, first = self._waits[0]
         was, has_grown = self.is_behind, backlog.amount > first and now - since >= MIN_BEHIND_S
         if has_grown and min(amount for _, amount in self._waits) > 0:
@@ -142,7 +142,7 @@ class IngestTracker:
         return [event_class(at=now, operator=self.name, backlog=amount, unit=unit)]
 
 
-def _forget(samples: deque[Any], before: float) -> None:
-    """Keep one sample before a time, and those behind it."""
+def _drop_old(samples: deque[Any], before: float) -> None:
+    """Drop samples before a time, except the last of them."""
     while len(samples) > 1 and samples[1][0] <= before:
         samples.popleft()

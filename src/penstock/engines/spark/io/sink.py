@@ -36,7 +36,7 @@ from penstock.engines.spark.recovery import checkpoints
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError
 from penstock.state.state_files import StateFile
-from penstock.state.version import Merged, Version
+from penstock.state.version import FileMerge, Version
 from penstock.topics.embedded.retention import trim
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 from penstock.topics.embedded.topic import Topic
@@ -55,7 +55,7 @@ class TaskMessage(WriterCommitMessage):
     segments: dict[str, Segment] = field(default_factory=dict)
     #: Of a task with state.
     runs: tuple[StateFile, ...] = ()
-    merged: tuple[Merged, ...] = ()
+    merged: tuple[FileMerge, ...] = ()
 
 
 class TopicTarget(DataSource):

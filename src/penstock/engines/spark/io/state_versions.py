@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import PenstockError
-from penstock.state.version import files
+from penstock.state.version import file_names
 from penstock.topics.embedded.segment import SEGMENTS
 
 #: Records that are looked at for the one before a batch: a batch may have its own already.
@@ -38,8 +38,10 @@ def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:
     if old is None or old.state is None or record.state is None:
         return
     previous = log.get(record.batch - 1)
-    kept = files(record.state) | (files(previous.state) if previous and previous.state else set())
-    for name in files(old.state) - kept:
+    kept = file_names(record.state) | (
+        file_names(previous.state) if previous and previous.state else set()
+    )
+    for name in file_names(old.state) - kept:
         (directory / SEGMENTS / name).unlink(missing_ok=True)
 
 
@@ -49,7 +51,9 @@ def remove_unused_files(directory: Path, log: BatchLog) -> None:
     if newest is None or newest.state is None or not (directory / SEGMENTS).is_dir():
         return
     previous = log.get(newest.batch - 1)
-    kept = files(newest.state) | (files(previous.state) if previous and previous.state else set())
+    kept = file_names(newest.state) | (
+        file_names(previous.state) if previous and previous.state else set()
+    )
     for path in (directory / SEGMENTS).iterdir():
         if path.name not in kept:
             path.unlink(missing_ok=True)

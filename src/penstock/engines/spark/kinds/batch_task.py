@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.cluster.worker_exit import close_at_end
+from penstock.engines.spark.cluster.worker_process import close_resources_at_exit
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
@@ -33,7 +33,7 @@ def run_batch_task(
 ) -> TaskRecord:
     """Do one task and tell what it took."""
     operator = bundle.operator
-    close_at_end()
+    close_resources_at_exit()
     resource = resource_of(operator, str(layout.run))  # opened once a process; not part of the work
     copy_given_up(bundle, task, outputs)
     began, cpu_began = time.time(), processor_s()

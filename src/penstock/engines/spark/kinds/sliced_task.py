@@ -23,13 +23,13 @@ from penstock.pipelines.emulated_cpu import processor_s
 from penstock.pipelines.stateful.slice_call import call_slice
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import latest_of, latest_time
-from penstock.state.compaction import merge_runs, to_merge
+from penstock.state.compaction import choose_merges, merge_files
 from penstock.state.handle import State
 from penstock.state.layout import StateLayout, make_layout
-from penstock.state.mapped_files import Levels
+from penstock.state.mapped_files import LayerCache
 from penstock.state.sorted_layer import SortedLayer
 from penstock.state.state_files import StateFile, StateFileWriter, extras_of
-from penstock.state.version import Merged
+from penstock.state.version import FileMerge, file_names
 from penstock.topics.schema import with_event
 
 #: Rows of each input, by slice.
@@ -42,7 +42,7 @@ class SlicedTaskResult:
 
     task: TaskRecord
     runs: tuple[StateFile, ...] = ()
-    merged: tuple[Merged, ...] = ()
+    merged: tuple[FileMerge, ...] = ()
 
 
 def run_sliced_task(
@@ -100,8 +100,8 @@ class _Worker:
         )
         self._key, self._values = state_schemas(slicing, bundle.inputs)
         self._layout = make_layout(self._key, self._values)
-        self._levels = _levels(directory, self._layout)
-        self._levels.keep(run.file for runs in assignment.version.runs.values() for run in runs)
+        self._layers = _layers(directory, self._layout)
+        self._layers.keep(file_names(assignment.version))
         self.written: tuple[StateFile, ...] = ()
         self.rows: dict[int, int] = {}
         self.seconds: dict[int, float] = {}
@@ -134,7 +134,7 @@ class _Worker:
         state = State.open(
             self._key,
             self._values,
-            self._levels.open(assignment.version.of(number)),
+            self._layers.open(assignment.version.of(number)),
             slice=number,
             watermark=assignment.watermark,
             before=assignment.version.watermark,
@@ -170,16 +170,16 @@ class _Worker:
             writer.abort()
             raise
 
-    def merge(self) -> tuple[Merged, ...]:
+    def merge(self) -> tuple[FileMerge, ...]:
         """Merge the slices whose turn it is."""
         assignment = self._assignment
-        chosen = to_merge(assignment.version, assignment.batch, assignment.slices)
+        chosen = choose_merges(assignment.version, assignment.batch, assignment.slices)
         if not chosen:
             return ()
-        merged = merge_runs(
+        merged = merge_files(
             self._directory,
             self._layout,
-            self._levels,
+            self._layers,
             assignment.version,
             chosen,
             watermark=assignment.watermark,
@@ -232,10 +232,10 @@ def _rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
 
 
 #: What this process has mapped; files have unique names, so nothing in here can be stale.
-_mapped: dict[Path, Levels] = {}
+_mapped: dict[Path, LayerCache] = {}
 
 
-def _levels(directory: Path, columns: StateLayout) -> Levels:
+def _layers(directory: Path, columns: StateLayout) -> LayerCache:
     if directory not in _mapped:
-        _mapped[directory] = Levels(directory, columns)
+        _mapped[directory] = LayerCache(directory, columns)
     return _mapped[directory]

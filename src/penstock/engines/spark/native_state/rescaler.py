@@ -1,9 +1,8 @@
-"""Changes the replicas of an operator whose state is Spark's own, step by step.
+"""Changes the parallelism of an operator with Spark's own state, step by step.
 
-Hold the source, wait for the batch, stop the query, let Spark deal the state anew, restart,
-verify, resume. The others go on meanwhile. What is wanted is written down before Spark touches
-the state and struck out afterwards, so that a start after a kill finishes what was begun: the
-state is cut into the old or the new number of parts, never anything between.
+Steps: hold the source, wait for the batch, stop the query, repartition the state, restart, verify,
+resume. Other operators keep running. The change is logged before repartitioning and cleared
+afterwards; a restart completes it. The state always has the old or the new number of partitions.
 """
 
 import threading
@@ -11,18 +10,17 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_totals import with_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.native_state.costs import Cost, expected_s
+from penstock.engines.spark.native_state.progress import state_rows
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
+from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
 from penstock.engines.spark.queries.query_supervisor import (
     QuerySupervisor,
     is_beginning,
@@ -35,42 +33,18 @@ from penstock.engines.spark.recovery.checkpoints import (
     read_log,
     sync_batch,
 )
-from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError, RescaleError
 
 STEPS = ("hold", "wait", "stop", "repartition", "restart", "verify", "resume")
-#: How long the end of a batch is waited for, and the first answer of a query.
-PATIENCE_S = 120.0
-#: How often Spark is asked again for a repartition that it could not do.
-TRIES = 3
-#: Repartitions that are remembered for what they cost.
-REMEMBERED = 50
-
-
-@dataclass(kw_only=True)
-class RescaleLog:
-    """What is written down about an operator's repartitions."""
-
-    #: Replicas that Spark is dealing the state to; None if nothing is under way.
-    target: int | None = None
-    costs: list[Cost] = field(default_factory=list)
-
-    @classmethod
-    def load(cls, layout: RunLayout, operator: str) -> "RescaleLog":
-        """Read it; empty if nothing was written yet."""
-        hint = "if no change of its replicas was under way, remove the file"
-        data = read_json(layout.native(operator), hint) or {}
-        costs = [Cost(*cost) for cost in data.get("costs", ())]
-        return cls(target=data.get("target"), costs=costs)
-
-    def save(self, layout: RunLayout, operator: str) -> None:
-        """Write it at once."""
-        kept = self.costs[-REMEMBERED:]
-        write_json(layout.native(operator), {"target": self.target, "costs": kept})
+#: How long to wait for the end of a batch, and for the start of a query.
+MAX_WAIT_S = 120.0
+#: How often a failed repartition is tried.
+MAX_TRIES = 3
 
 
 class Rescaler:
-    """Carries out one change after the other of each operator, beside everything else."""
+    """Rescales operators in the background, one change per operator at a time."""
 
     def __init__(self, spark: SparkSession, layout: RunLayout, starter: QuerySupervisor) -> None:
         self._spark, self._layout, self._starter = spark, layout, starter
@@ -78,13 +52,13 @@ class Rescaler:
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
         self._is_closing = False
-        #: By the wall clock, oldest first; whoever reads them takes them away.
+        #: Events with wall-clock times, oldest first; the reader removes them.
         self.events: deque[Event] = deque()
 
-    # --- asked by the engine
+    # --- called by the engine
 
     def finish(self, name: str, first: int) -> int:
-        """Complete what a kill cut short; return into how many parts the state is cut."""
+        """Complete an interrupted change; return the number of partitions of the state."""
         last = last_batch(self._layout.checkpoint(name))
         if last is None:
             return first
@@ -92,7 +66,7 @@ class Rescaler:
         return last.partitions if target is None else self._repartition(name, target).partitions
 
     def ask(self, name: str, replicas: int) -> None:
-        """Begin a change, or let it follow the one that is under way; only the last one counts."""
+        """Start a change, or queue it behind the one in progress; only the latest is kept."""
         with self._lock:
             self._wanted[name] = replicas
             if name not in self._threads:
@@ -101,16 +75,16 @@ class Rescaler:
                 thread.start()
 
     def is_busy(self, name: str) -> bool:
-        """Whether a change of an operator is under way."""
+        """Whether an operator is being rescaled."""
         return name in self._threads
 
     def expected_s(self, name: str) -> float | None:
-        """Seconds that a change would take now, by those before; None before the first."""
+        """Return the expected seconds of a change, from past ones; None before the first."""
         costs = RescaleLog.load(self._layout, name).costs
         return expected_s(costs, state_rows(self._starter.queries[name])) if costs else None
 
     def close(self, patience_s: float) -> None:
-        """Begin nothing more, and let what is under way come to its end."""
+        """Start no more changes, and wait for those in progress."""
         with self._lock:
             self._is_closing = True
             self._wanted.clear()
@@ -131,12 +105,12 @@ class Rescaler:
                 wanted = self._wanted.pop(name)
             try:
                 self._rescale(name, wanted)
-            except Exception as error:  # of whatever kind: the others go on
-                event = FailedEvent(at=time.time(), operator=name, error=_in_words(error))
+            except Exception as error:  # any kind: other operators keep running
+                event = FailedEvent(at=time.time(), operator=name, error=_error_text(error))
                 self.events.append(event)
 
     def _rescale(self, name: str, wanted: int) -> None:
-        """Go through all steps; whatever happens to the state, the query runs again."""
+        """Run all steps; the query is restarted even if the repartition fails."""
         before = self._last(name)
         if before.partitions == wanted:
             return
@@ -147,7 +121,7 @@ class Rescaler:
             with self._step(name, "hold", seconds):
                 write_command(self._layout, name, Command(replicas=before.partitions, hold=True))
             with self._step(name, "wait", seconds):
-                self._wait_for_the_end(name)
+                self._wait_for_batch_end(name)
             with self._step(name, "stop", seconds):
                 self._starter.rest(name)
             with self._step(name, "repartition", seconds):
@@ -157,18 +131,20 @@ class Rescaler:
         if name in self._starter.failed:
             raise refused or RescaleError(f"{name} has stopped")
         if RescaleLog.load(self._layout, name).target is not None:
-            self._starter.give_up(name, f"{_in_words(refused)}\nhint: a new start tries it again")
+            self._starter.give_up(
+                name, f"{_error_text(refused)}\nhint: restart the run to try it again"
+            )
             return
         with self._step(name, "restart", seconds):
             self._starter.wake(name)
-            self._wait_for_the_beginning(name)
+            self._wait_for_start(name)
         with self._step(name, "verify", seconds):
             found = self._last(name).partitions
         with self._step(name, "resume", seconds):
             write_command(self._layout, name, Command(replicas=found))
         if refused is not None or found != now:
-            raise refused or RescaleError(f"{name} has {found} parts of state, not {now}")
-        self._learn(name, Cost(rows, round(sum(seconds.values()), 3)))
+            raise refused or RescaleError(f"{name} has {found} partitions of state, not {now}")
+        self._record_cost(name, Cost(rows, round(sum(seconds.values()), 3)))
         event = RescaledEvent(
             at=time.time(),
             operator=name,
@@ -195,36 +171,36 @@ class Rescaler:
         event = StepEvent(at=time.time(), operator=name, step=step, duration_s=took_s)
         self.events.append(event)
 
-    def _wait_for_the_end(self, name: str) -> None:
-        """Under backlog the next batch begins at once, so the source has to be held by now."""
-        deadline = time.monotonic() + PATIENCE_S
+    def _wait_for_batch_end(self, name: str) -> None:
+        """Wait for the end of a batch; the source is on hold, so that no other batch starts."""
+        deadline = time.monotonic() + MAX_WAIT_S
         while time.monotonic() < deadline:
             query = self._starter.queries[name]
             idle = query.isActive and not is_beginning(query) and is_between_batches(query)
             if idle and self._last(name).is_committed:
                 return
             if self._is_closing or name in self._starter.failed:
-                raise RescaleError(f"{name} has come to its end")
+                raise RescaleError(f"{name} has stopped")
             time.sleep(0.01)
-        raise RescaleError(f"the batch of {name} did not end within {PATIENCE_S:g} s")
+        raise RescaleError(f"the batch of {name} did not end within {MAX_WAIT_S:g} s")
 
-    def _wait_for_the_beginning(self, name: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+    def _wait_for_start(self, name: str) -> None:
+        deadline = time.monotonic() + MAX_WAIT_S
         while is_beginning(self._starter.queries[name]):
             if time.monotonic() > deadline:
-                raise RescaleError(f"{name} did not begin within {PATIENCE_S:g} s")
+                raise RescaleError(f"{name} did not begin within {MAX_WAIT_S:g} s")
             time.sleep(0.01)
 
     # --- the state
 
     def _repartition(self, name: str, wanted: int) -> PlannedBatch:
-        """Let Spark deal the state anew, or go on where it was cut short."""
-        memory = RescaleLog.load(self._layout, name)
-        memory.target = wanted
-        memory.save(self._layout, name)
-        self._insist(name, wanted)
+        """Repartition the state, or complete an interrupted repartition."""
+        log = RescaleLog.load(self._layout, name)
+        log.target = wanted
+        log.save(self._layout, name)
+        self._repartition_with_retries(name, wanted)
         last = self._last(name)
-        # the batch read nothing; who follows the records must not wait for it
+        # the batch read nothing; readers of the records must not wait for it
         record = BatchRecord(
             batch=last.number,
             start=last.ends,
@@ -235,24 +211,24 @@ class Rescaler:
             offset_log=read_log(self._layout.checkpoint(name), OFFSETS, last.number),
         )
         sync_batch(self._layout.checkpoint(name), last.number)
-        log = BatchLog(self._layout.batches(name))
-        log.put(with_totals(record, log.get(last.number - 1), "native"))
-        memory.target = None
-        memory.save(self._layout, name)
+        batches = BatchLog(self._layout.batches(name))
+        batches.put(with_totals(record, batches.get(last.number - 1), "native"))
+        log.target = None
+        log.save(self._layout, name)
         return last
 
-    def _insist(self, name: str, wanted: int) -> None:
-        for tries in range(TRIES, 0, -1):
+    def _repartition_with_retries(self, name: str, wanted: int) -> None:
+        for tries in range(MAX_TRIES, 0, -1):
             last = self._last(name)
             if last.partitions == wanted and last.is_committed:
                 return
             try:
                 repartition(self._spark, self._layout.checkpoint(name), wanted)
             except RescaleError:
-                if self._last(name) == last and last.is_committed:  # nothing was touched
-                    memory = RescaleLog.load(self._layout, name)
-                    memory.target = None
-                    memory.save(self._layout, name)
+                if self._last(name) == last and last.is_committed:  # the state is unchanged
+                    log = RescaleLog.load(self._layout, name)
+                    log.target = None
+                    log.save(self._layout, name)
                     raise
                 if tries == 1:
                     raise
@@ -260,20 +236,14 @@ class Rescaler:
     def _last(self, name: str) -> PlannedBatch:
         last = last_batch(self._layout.checkpoint(name))
         if last is None:
-            raise RescaleError(f"{name} has not had a batch yet")
+            raise RescaleError(f"{name} has had no batch yet")
         return last
 
-    def _learn(self, name: str, cost: Cost) -> None:
-        memory = RescaleLog.load(self._layout, name)
-        memory.costs.append(cost)
-        memory.save(self._layout, name)
+    def _record_cost(self, name: str, cost: Cost) -> None:
+        log = RescaleLog.load(self._layout, name)
+        log.costs.append(cost)
+        log.save(self._layout, name)
 
 
-def state_rows(query: StreamingQuery) -> int:
-    """Rows of state after the last batch, as Spark counts them."""
-    progress = query.lastProgress
-    return sum(each["numRowsTotal"] for each in progress["stateOperators"]) if progress else 0
-
-
-def _in_words(error: Exception | None) -> str:
+def _error_text(error: Exception | None) -> str:
     return str(error) if isinstance(error, PenstockError) else " ".join(str(error).splitlines()[:3])

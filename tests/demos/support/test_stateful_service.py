@@ -6,8 +6,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from penstock.demos.services.service import EmulatedService
-from penstock.demos.services.with_service import served
+from penstock.demos.support.emulated_service import EmulatedService, with_service
 from penstock.errors import InputError
 from penstock.pipelines.stateful import counts, sessions, try_batches
 
@@ -17,7 +16,7 @@ COLUMNS = "id long, word string"
 
 def test_the_answer_is_the_same_after_its_time() -> None:
     service = EmulatedService(service_s=0.004, scv=0.1)
-    waiting = pickle.loads(pickle.dumps(served(counts(by="word"), service, "count")))
+    waiting = pickle.loads(pickle.dumps(with_service(counts(by="word"), service, "count")))
     begun = time.perf_counter()
     tried = try_batches(waiting, BATCHES, COLUMNS)
     took_s = time.perf_counter() - begun
@@ -26,9 +25,9 @@ def test_the_answer_is_the_same_after_its_time() -> None:
 
 
 def test_it_says_what_the_function_says() -> None:
-    waiting = served(sessions(by="word", gap_s=1), EmulatedService(), "session")
-    with pytest.raises(InputError, match="ttl_s: would take from"):
+    waiting = with_service(sessions(by="word", gap_s=1), EmulatedService(), "session")
+    with pytest.raises(InputError, match="ttl_s: would delete open state of"):
         try_batches(waiting, BATCHES, COLUMNS, ttl_s=5)
-    waiting = served(counts(by="wort"), EmulatedService(), "count")
+    waiting = with_service(counts(by="wort"), EmulatedService(), "count")
     with pytest.raises(InputError, match="did you mean 'word'"):
         try_batches(waiting, BATCHES, COLUMNS)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.demos.services.service import EmulatedService
+from penstock.demos.support.emulated_service import EmulatedService
 from penstock.errors import InputError
 
 
@@ -27,7 +27,7 @@ IDS = pa.array([3, 4, 9])
 
 
 def lasting(service: EmulatedService, clock: Clock, work_s: float) -> None:
-    with service.lasting("recognise", IDS, clock, clock.sleep):
+    with service.emulate("recognise", IDS, clock, clock.sleep):
         clock.now += work_s
 
 
@@ -54,7 +54,7 @@ def test_a_failure_is_not_waited_for() -> None:
     clock = Clock()
     with (
         pytest.raises(ZeroDivisionError),
-        EmulatedService(service_s=5).lasting("recognise", IDS, clock, clock.sleep),
+        EmulatedService(service_s=5).emulate("recognise", IDS, clock, clock.sleep),
     ):
         _ = 1 / 0
     assert clock.slept == []

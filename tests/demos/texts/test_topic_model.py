@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from sklearn.naive_bayes import MultinomialNB
 
-from penstock.demos.texts import messages as sayings
-from penstock.demos.texts import topics_model as subjects
-from penstock.demos.texts.bayes import Bayes
+from penstock.demos.texts import messages, topic_model
 from penstock.demos.texts.phrases import SUBJECTS
+from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines import record_draws as draws
 
 
@@ -22,9 +21,9 @@ def counted(texts: pa.Array, vocabulary: list[str]) -> np.ndarray:
 
 
 def test_chances_are_those_of_another_implementation() -> None:
-    train, asked = draws.TRAINING + np.arange(500), sayings.texts(np.arange(300))
-    texts, truth = sayings.texts(train), sayings.truth(train).subject
-    ours = Bayes.train(texts, SUBJECTS, truth)
+    train, asked = draws.TRAINING + np.arange(500), messages.texts(np.arange(300))
+    texts, truth = messages.texts(train), messages.truth(train).subject
+    ours = NaiveBayes.train(texts, SUBJECTS, truth)
     vocabulary = ours.vocabulary.to_pylist()
     theirs = MultinomialNB().fit(counted(texts, vocabulary), truth)
     expected = theirs.predict_proba(counted(asked, vocabulary))
@@ -35,15 +34,15 @@ def test_chances_are_those_of_another_implementation() -> None:
 
 
 def test_unknown_words_say_nothing() -> None:
-    model = Bayes.train(pa.array(["a", "a", "b"]), ("one", "two"), np.array([0, 0, 1]))
+    model = NaiveBayes.train(pa.array(["a", "a", "b"]), ("one", "two"), np.array([0, 0, 1]))
     assert model.chances(pa.array(["zzz", ""])) == pytest.approx(np.array([[2 / 3, 1 / 3]] * 2))
 
 
 def test_sayings_are_mostly_filed_under_what_they_are_about() -> None:
-    """94 of 100: some sayings speak of a thing that belongs to another subject."""
+    """94 of 100: some messages speak of a thing that belongs to another subject."""
     ids = np.arange(2000)
-    labels, _ = subjects.trained().judge(sayings.texts(ids))
-    truth = [SUBJECTS[subject] for subject in sayings.truth(ids).subject]
+    labels, _ = topic_model.train_topic_model().judge(messages.texts(ids))
+    truth = [SUBJECTS[subject] for subject in messages.truth(ids).subject]
     right = np.mean(
         [found == meant for found, meant in zip(labels.to_pylist(), truth, strict=True)]
     )

@@ -1,20 +1,20 @@
-"""Naive Bayes: what a text is about, from how often its words were met before.
-
-It is the smallest text model that is really trained: it counts words in texts whose label is
-known. It is slow in nothing, needs no other package, and says how sure it is.
-"""
+"""A naive NaiveBayes classifier, and its model of what messages are about."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.demos.texts import messages
+from penstock.demos.texts.phrases import SUBJECTS
+from penstock.pipelines import record_draws as draws
 from penstock.pipelines.record_draws import Floats, Indices
 from penstock.pipelines.text_columns import choose, pc, words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bayes:
+class NaiveBayes:
     """A trained model."""
 
     labels: tuple[str, ...]
@@ -25,7 +25,7 @@ class Bayes:
     log_priors: Floats
 
     @classmethod
-    def train(cls, texts: pa.Array, labels: tuple[str, ...], truth: Indices) -> "Bayes":
+    def train(cls, texts: pa.Array, labels: tuple[str, ...], truth: Indices) -> "NaiveBayes":
         """Count the words of texts whose labels are known (truth: an index into the labels)."""
         found, row = words(texts)
         encoded = found.dictionary_encode()
@@ -53,3 +53,13 @@ class Bayes:
         odds = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances: Floats = odds / odds.sum(axis=1, keepdims=True)
         return chances
+
+
+_TRAINING_MESSAGES = 4000
+
+
+@cache
+def train_topic_model() -> NaiveBayes:
+    """Train the model; a process does it once."""
+    ids = draws.TRAINING + np.arange(_TRAINING_MESSAGES)
+    return NaiveBayes.train(messages.texts(ids), SUBJECTS, messages.truth(ids).subject)

@@ -11,8 +11,7 @@ from pyspark import cloudpickle
 from penstock.engines.simulator import library
 from penstock.errors import InputError
 from penstock.nexmark.queries import QUERIES
-from penstock.nexmark.queries.declaration import declare
-from penstock.nexmark.queries.simulated_work import WORK, SimulatedWork, lasting
+from penstock.nexmark.queries.declaration import WORK, SimulatedWork, declare, with_service_time
 from penstock.pipelines.emulated_cpu import processor_s
 from penstock.runs.build_args import build_pipeline
 from penstock.workloads.workload import Workload
@@ -69,7 +68,7 @@ def test_queues_behind_the_sources_have_an_end_in_a_run() -> None:
 def test_without_waiting_nothing_is_changed() -> None:
     pipeline = QUERIES["q1"].build()
     before = dict(pipeline.operators)
-    assert lasting(pipeline, 0.0).operators == before
+    assert with_service_time(pipeline, 0.0).operators == before
 
 
 def test_a_run_gets_events_that_follow_its_load() -> None:

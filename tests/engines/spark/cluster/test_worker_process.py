@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engines.spark.cluster.worker_imports import (
+from penstock.engines.spark.cluster.worker_process import (
     VARIABLE,
-    modules_of,
-    name_list,
-    write_list,
+    needed_modules,
+    set_module_list,
+    write_module_list,
 )
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.shared_resource import SharedResource
@@ -28,19 +28,19 @@ def test_the_modules_of_a_model_are_known() -> None:
     def other(batch: object, three: int) -> None:
         """What a process opens for itself is its own matter."""
 
-    assert "fractions" in modules_of([one, other])
-    assert modules_of([other]) == []
+    assert "fractions" in needed_modules([one, other])
+    assert needed_modules([other]) == []
 
 
 def test_a_process_imports_what_is_listed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(VARIABLE, "")
     path = tmp_path / "a list"
-    name_list(path)
+    set_module_list(path)
     imports_it = (
-        "import sys; from penstock.engines.spark.cluster.worker_imports import import_listed;"
-        " assert 'wave' not in sys.modules; import_listed(); sys.exit('wave' in sys.modules)"
+        "import sys; from penstock.engines.spark.cluster.worker_process import import_module_list;"
+        " assert 'wave' not in sys.modules; import_module_list(); sys.exit('wave' in sys.modules)"
     )
     command = [sys.executable, "-c", imports_it]
     assert subprocess.run(command, check=False).returncode == 0, "nothing is listed yet"
-    write_list(path, ["wave", "there_is.no_such_module"])
+    write_module_list(path, ["wave", "there_is.no_such_module"])
     assert subprocess.run(command, check=False).returncode == 1

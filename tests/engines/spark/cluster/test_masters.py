@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import main
-from penstock.engines.spark.cluster.java import check_java
+from penstock.engines.spark.cluster.masters import check_java
 
 GRID = 'on = "spark"\n[base]\nquery = "images"\n[grid]\npolicy = ["ds2"]\n'
 

@@ -1,4 +1,4 @@
-"""Topics that are full of Nexmark's events, whole or as far as a pipeline has brought them."""
+"""Topics with Nexmark events, complete or processed by the first operators of a pipeline."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ PART = 1 << 16
 
 
 def ready_rows(pipeline: Pipeline, topic: str, count: int) -> Iterator[pa.RecordBatch]:
-    """What so many events become until they are in a topic, by plain calls."""
+    """Yield the rows of a topic for this many events, by calling the operators before it."""
     (before,) = (op for op in pipeline.operators.values() if op.writes == topic)
     schema = before.output_schema
     assert schema is not None
@@ -41,7 +41,7 @@ def ready_rows(pipeline: Pipeline, topic: str, count: int) -> Iterator[pa.Record
 def whole_events(
     name: str, count: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a kind that so many events hold, with all fields or those that are wanted."""
+    """Yield the rows of one kind in this many events, with all or some columns."""
     kind = KINDS[name]
     known = parse_schema(kind.schema).names
     wanted = None if columns is None else [column for column in known if column in columns]
@@ -51,7 +51,7 @@ def whole_events(
 
 
 def fill(topic: Topic, made: Iterator[pa.RecordBatch], again: int = 1) -> None:
-    """Put rows into a topic; `again` lets the same files be there more than once."""
+    """Write rows to a topic; `again` publishes the same files several times."""
     due = pa.array([int(time.time() * 1e6)] * PART, topic.schema.field(EVENT).type)
     segments, writer = [], topic.segment_writer()
     for batch in made:
@@ -66,15 +66,16 @@ def fill(topic: Topic, made: Iterator[pa.RecordBatch], again: int = 1) -> None:
 
 
 def make_topics(pipeline: Pipeline, layout: RunLayout, names: Sequence[str]) -> list[Topic]:
-    """Make some topics of a pipeline."""
-    found = (pipeline.topics[name] for name in names)
+    """Create some topics of a pipeline."""
+    declared = (pipeline.topics[name] for name in names)
     return [
-        Topic.create(layout.topic(one.name), one.schema, partition=one.partition) for one in found
+        Topic.create(layout.topic(topic.name), topic.schema, partition=topic.partition)
+        for topic in declared
     ]
 
 
-class Feeding:
-    """Appends rows to topics, so many a second in all, while it is entered."""
+class TopicFeeder:
+    """Appends rows to topics at a total rate while the `with` block runs."""
 
     def __init__(self, topics: Sequence[Topic], made: Sequence[pa.Table], rate: float) -> None:
         self._topics, self._made, self._rate = topics, made, rate

@@ -1,1 +1,0 @@
-"""Services that demo pipelines call and wait for."""

@@ -1,0 +1,1 @@
+"""What demo pipelines share: emulated services, the import of scikit-learn."""
