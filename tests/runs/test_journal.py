@@ -38,7 +38,9 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 @pytest.fixture(scope="module")
 def ticks() -> list[Tick]:
     """Half an hour with changes, pauses, drops and a cool-down slept through."""
-    spec = SimulationSpec(policy="dhalion", minutes=30, initial=2, profile={"queues.retention_s": 100})
+    spec = SimulationSpec(
+        policy="dhalion", minutes=30, initial=2, profile={"queues.retention_s": 100}
+    )
     return list(prepare_simulation(spec).ticks())
 
 

@@ -10,13 +10,13 @@ import pytest
 from tests.control.rig import SlowEngine
 
 from penstock.control.decider import Decider
-from penstock.runs.journal_header import SPARK, decider_of, engine_kind, make_header
-from penstock.runs.journal import JournalWriter, read_journal
 from penstock.control.loop import LoopSchedule, run_loop
 from penstock.control.registry import builtin_policies
-from penstock.runs.replay import replay
 from penstock.core.guards import Guards
 from penstock.errors import InputError
+from penstock.runs.journal import JournalWriter, read_journal
+from penstock.runs.journal_header import SPARK, decider_of, engine_kind, make_header
+from penstock.runs.replay import replay
 
 POLICIES = {name: p for name, p in builtin_policies().items() if p.reads == "operators"}
 GUARDS = Guards(cooldown_s=30.0, max_increase=2, budget=12, stabilise_s=45.0)

@@ -6,13 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from penstock.runs.record_counts import count_records, first_topics, last_topics
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.record_counts import count_records, first_topics, last_topics
 from penstock.topics.embedded.readers import save_position
 from penstock.topics.embedded.retention import trim
-from penstock.topics.schema import parse_schema
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.schema import parse_schema
 
 IDS = "id long, value double"
 

@@ -19,9 +19,7 @@ from penstock.runs.run_directory import begin_run, default_place, finish_run, op
 from penstock.runs.spec import SimulationSpec
 
 RECORDED = Path(__file__).parents[1] / "recorded"
-RESULT = RunResult(
-    spec={}, scores=RunScores(replicas=CountStatistics(avg=2.0, max=3), rescales=3)
-)
+RESULT = RunResult(spec={}, scores=RunScores(replicas=CountStatistics(avg=2.0, max=3), rescales=3))
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 plain = words | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.booleans()

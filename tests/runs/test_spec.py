@@ -76,9 +76,14 @@ def test_speed_up_keeps_rates_and_objectives(mine: str) -> None:
 
 
 def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:
-    asked = prepare_spark_run(SparkSpec(pipeline=mine, guards={"cooldown_s": "300", "budget": "9"})).guards
+    asked = prepare_spark_run(
+        SparkSpec(pipeline=mine, guards={"cooldown_s": "300", "budget": "9"})
+    ).guards
     assert (asked.cooldown_s, asked.cooldown_up_s, asked.cooldown_down_s) == (300, None, None)
-    assert prepare_spark_run(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s == 60
+    assert (
+        prepare_spark_run(SparkSpec(pipeline=mine, guards={"budget": "9"})).guards.cooldown_down_s
+        == 60
+    )
 
 
 def test_executors_have_room_for_no_more_replicas_than_they_carry(mine: str) -> None:
@@ -117,7 +122,9 @@ def test_static_peak_knows_the_peak(mine: str) -> None:
 def test_the_peak_of_a_topic_is_its_share(mine: str) -> None:
     path = Path(mine)
     path.write_text(path.read_text().replace('produces("a")', 'produces("a", share=0.25)'))
-    params: Any = prepare_spark_run(SparkSpec(pipeline=mine, policy="static-peak", minutes=20)).params
+    params: Any = prepare_spark_run(
+        SparkSpec(pipeline=mine, policy="static-peak", minutes=20)
+    ).params
     assert params.peak_rate == {"copy": 1.0}
 
 

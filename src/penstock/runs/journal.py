@@ -16,6 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from penstock.control.loop import Tick
+from penstock.engines.port import Event
+from penstock.errors import InputError
+from penstock.files.text import is_file
 from penstock.runs.journal_lines import (
     Entry,
     Header,
@@ -25,11 +29,7 @@ from penstock.runs.journal_lines import (
     to_line,
 )
 from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits, older_parts, part_path
-from penstock.control.loop import Tick
 from penstock.runs.tick_json import tick_to_json
-from penstock.engines.port import Event
-from penstock.errors import InputError
-from penstock.files.text import is_file
 
 VERSION = 2
 _READABLE = (1, VERSION)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.control.loop import Tick
+from penstock.errors import InputError
 from penstock.runs.snapshot_lines import parse_json
 from penstock.runs.tick_json import tick_from_json
-from penstock.errors import InputError
 
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.core.numbers import pretty
+from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery.migration import (
     INTENT,
     Migration,
@@ -14,7 +15,6 @@ from penstock.engines.spark.recovery.migration import (
     removal_folder,
 )
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
-from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import InputError, nearest
 from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
@@ -82,7 +82,9 @@ def earlier_names(directory: Path) -> dict[str, str]:
     return {old: name for name, names in description.get(EARLIER, {}).items() for old in names}
 
 
-def _refuse(found: Sequence[PipelineChange], directory: Path, allow_removal: Collection[str]) -> None:
+def _refuse(
+    found: Sequence[PipelineChange], directory: Path, allow_removal: Collection[str]
+) -> None:
     removed = [change.removed for change in found if change.removed]
     for name in allow_removal:
         if name not in removed:
@@ -138,7 +140,9 @@ def _state_of(layout: RunLayout, operator: str) -> list[str]:
     return ["it remembers state of Spark"] if layout.native(operator).is_file() else []
 
 
-def _topics_on_disk(pipeline: Pipeline, layout: RunLayout, before: Mapping[str, str]) -> list[PipelineChange]:
+def _topics_on_disk(
+    pipeline: Pipeline, layout: RunLayout, before: Mapping[str, str]
+) -> list[PipelineChange]:
     """What the topics themselves say; a description does not know the columns of all of them."""
     found = []
     for name, topic in pipeline.topics.items():

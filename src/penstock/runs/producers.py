@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass
 
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.pipelines.topic_declaration import Feed
-from penstock.pipelines.row_production import fitted
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.row_production import fitted
+from penstock.pipelines.topic_declaration import Feed
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
 from penstock.topics.schedule import schedule_of
 from penstock.topics.schema import without_event
-from penstock.topics.embedded.topic import Topic
-from penstock.topics.embedded.writer import TopicWriter
 from penstock.workloads.workload import Workload
 
 #: The name under which rows are published.

@@ -34,7 +34,9 @@ def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[ReplayAnswer]:
     """Ask a fresh decider about every snapshot that was answered, in their order."""
     for tick in ticks:
         if tick.snapshot is not None and tick.decision is not None:
-            yield ReplayAnswer(at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot))
+            yield ReplayAnswer(
+                at=tick.at, recorded=tick.decision, other=decider.decide(tick.snapshot)
+            )
         _remember(tick, decider)
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from penstock.runs.run_directory import SPEC_FILE, LOCK
 from penstock.engines.spark.run_layout import has_data
 from penstock.errors import InputError, LockedError, PenstockError
 from penstock.files.lock import Lock
+from penstock.runs.run_directory import LOCK, SPEC_FILE
 
 #: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
 #: may have been killed a moment ago, too.

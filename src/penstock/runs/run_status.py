@@ -1,4 +1,4 @@
-"""How a run is, live or dead: from its directory alone, so that anybody may ask at any time."""
+"""The status of a run, live or ended, read from its directory alone."""
 
 import os
 import time
@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.runs.run_directory import SPEC_FILE, LOCK, RESULT
-from penstock.engines.spark.run_layout import RunLayout, read_json
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
+from penstock.files.lock import Holder, find_holder
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
-from penstock.files.lock import Holder, find_holder
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE, read_result
 
 #: A loop that has written nothing for so many intervals, and seconds at least, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
@@ -99,12 +100,14 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
     )
 
 
-def _state(holder: Holder | None, tail: JournalTail, result: Mapping[str, Any] | None) -> str:
+def _state(holder: Holder | None, tail: JournalTail, result: RunResult | None) -> str:
     if holder is not None:
         if not holder.is_alive:
             return "ending"
         return "running" if tail.tick else "starting"
-    return str(result.get("ended", "finished")) if result is not None else "killed"
+    if result is None:
+        return "killed"
+    return result.spark.ended if result.spark is not None else "finished"
 
 
 def _problems(
@@ -162,10 +165,9 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def _read_result(run: Path) -> Mapping[str, Any] | None:
-    """Return the figures; a run whose result is damaged did not finish, as far as is known."""
+def _read_result(run: Path) -> RunResult | None:
+    """Return the result; a run whose result is damaged did not finish, as far as is known."""
     try:
-        result: Mapping[str, Any] | None = read_json(run / RESULT)
+        return read_result(run / RESULT)
     except InputError:
         return None
-    return result

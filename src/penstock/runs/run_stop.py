@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.runs.run_directory import LOCK
-from penstock.engines.spark.run_layout import RunLayout
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError
-from penstock.runs.operator_status import read_declared
-from penstock.runs.run_status import check_run_directory
 from penstock.files.lock import Holder, find_holder
+from penstock.runs.operator_status import read_declared
+from penstock.runs.run_directory import LOCK
+from penstock.runs.run_status import check_run_directory
 
 #: Seconds between two looks, and between two messages that it still takes.
 _LOOK_S, _SAY_S = 0.1, 5.0

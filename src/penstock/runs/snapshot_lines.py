@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
-from penstock.core.snapshot_json import parse_snapshot
 from penstock.core.snapshot import Snapshot
+from penstock.core.snapshot_json import parse_snapshot
 from penstock.errors import InputError
 
 

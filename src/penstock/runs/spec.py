@@ -1,4 +1,4 @@
-"""The spec of a run, simulated or on Spark: everything that decides its outcome, as JSON and TOML."""
+"""The spec of a run, simulated or on Spark: everything that decides its outcome."""
 
 import tomllib
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote; `InputError` names a field that is unknown or has no such form."""
+        """Read what `to_json` wrote; `InputError` names a field that is unknown or wrong."""
         known = [item.name for item in fields(cls)]
         for name, value in data.items():
             if name not in known:
