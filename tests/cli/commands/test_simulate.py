@@ -106,7 +106,9 @@ def test_the_run_is_kept_where_it_was_asked_for(tmp_path: Path, capsys: Capture)
     assert captured.err == f"kept in {out}\n"
     assert captured.out == (out / "result.json").read_text()
     run = read_run(out)
-    assert SimulationSpec.from_json(run.spec) == SimulationSpec(minutes=5, params={"memory_s": "600"})
+    assert SimulationSpec.from_json(run.spec) == SimulationSpec(
+        minutes=5, params={"memory_s": "600"}
+    )
     assert len(run.journal.ticks) == 20
     assert run.journal.run["params"] == {"memory_s": 600.0}
     assert run.journal.run["guards"]["overprovision"] == 1.2
