@@ -55,7 +55,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
     """Let another function run the specs."""
 
     def use(run: Run) -> None:
-        monkeypatch.setitem(kinds.KINDS, "spark", SparkBackend(run))
+        monkeypatch.setitem(kinds.BACKENDS, "spark", SparkBackend(run))
 
     use(figures)
     return use

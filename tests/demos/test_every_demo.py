@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 
 from penstock.engines.simulator import library
 from penstock.errors import InputError
-from penstock.runs.pipeline_lookup import demo_names, load_pipeline
+from penstock.runs.build_args import demo_names, load_pipeline
 
 NAMES = demo_names()
 #: Those that papers run, and that are simulated, too.

@@ -10,7 +10,7 @@ from pyspark import cloudpickle
 from penstock import demos as room
 from penstock.errors import InputError
 from penstock.pipelines.loader import load_file, shipped_modules
-from penstock.runs.pipeline_lookup import demo_names, load_pipeline
+from penstock.runs.build_args import demo_names, load_pipeline
 
 FILE = """
 from penstock import Pipeline

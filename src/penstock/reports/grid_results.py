@@ -63,7 +63,7 @@ def _grid_in(directory: Path) -> Grid:
 
 
 def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool) -> GroupComparison:
-    kept = kept_results(grid.runs, grid.kind, directory)
+    kept = kept_results(grid.runs, grid.backend, directory)
     _tell(kept.missing, kept.outdated, directory)
     results = kept.results
     if not any(results.values()):
@@ -83,8 +83,8 @@ def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool)
 def _refuse_real(found: dict[Path, Grid]) -> None:
     """What would have been the least is known for the simulator, whose capacities are known."""
     for directory, grid in found.items():
-        if grid.kind.name != "simulator":
-            problem = f"{str(directory)!r} holds runs on {grid.kind.name.capitalize()}"
+        if grid.backend.name != "simulator":
+            problem = f"{str(directory)!r} holds runs on {grid.backend.name.capitalize()}"
             hint = "it is computed for simulated runs only: compare these without it"
             raise InputError("--hindsight", problem, hint)
 

@@ -1,16 +1,20 @@
-"""A pipeline with numbers of one's own: `--set service_s=0.2` becomes an argument of `build`."""
+"""Finds a pipeline and builds it: `--set service_s=0.2` becomes an argument of `build`."""
 
 import inspect
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from penstock import demos
 from penstock.errors import InputError, nearest
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.declaration import declare
+from penstock.pipelines.loader import load_file, only_pipeline
 from penstock.pipelines.pipeline import Pipeline
-from penstock.runs.pipeline_lookup import load_pipeline
 from penstock.workloads.workload import Workload
 
 SET = "--set"
@@ -86,3 +90,19 @@ def _read(name: str, value: Any, known: Mapping[str, inspect.Parameter]) -> Any:
     except ValueError:
         words = "a whole number" if kind is int else "a number"
         raise InputError(f"{SET} {name}", f"must be {words}, got {value!r}") from None
+
+
+def demo_names() -> tuple[str, ...]:
+    """Names of the demo pipelines: one for each module in `demos/`."""
+    found = (info.name for info in pkgutil.iter_modules(demos.__path__) if not info.ispkg)
+    return tuple(sorted(name.replace("_", "-") for name in found))
+
+
+def load_pipeline(name: str) -> Pipeline:
+    """Return the demo pipeline of that name, or the one in that file."""
+    if name.endswith(".py") or "/" in name:
+        return only_pipeline(load_file(Path(name)), name)
+    if name not in demo_names():
+        hint = nearest(name, demo_names()) + "; a file is given as ./my_pipeline.py"
+        raise InputError("pipeline", f"unknown pipeline {name!r}", hint.removeprefix("; "))
+    return only_pipeline(import_module(f"{demos.__name__}.{name.replace('-', '_')}"), name)

@@ -1,7 +1,7 @@
-"""What a journal says first about a run that was not simulated: enough to ask its policy again.
+"""The header of a journal: the spec and the resolved defaults, enough to ask the policy again.
 
-A simulated run is prepared again from its spec (`lab/simulation.py`). Of a run on Spark the header
-holds what every default came to, and that is all there is.
+A simulated run is prepared again from its spec (`runs/simulated_run.py`). For a run on Spark the
+header is the only source of its resolved parameters and guards.
 """
 
 from collections.abc import Mapping

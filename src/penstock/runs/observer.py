@@ -1,4 +1,4 @@
-"""Who looks on while a run takes its time, and when it ends."""
+"""Observes a run while it lasts, and says when it ends."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ DRAIN_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunProgress:
-    """What is seen between two ticks."""
+    """The state of a run between two ticks."""
 
     #: Second of the workload, and how many it has; infinite if it never ends.
     second: float
@@ -39,7 +39,7 @@ class RunProgress:
 
 
 class RunObserver(Protocol):
-    """Is told how a run goes."""
+    """Gets the progress of a run."""
 
     def say(self, text: str) -> None:
         """Something happened that people should know."""
@@ -55,7 +55,7 @@ class RunObserver(Protocol):
 
 
 class StopRequest:
-    """Whether somebody asked to stop. Plain flags, so that a signal handler may set them."""
+    """Whether the run was asked to stop. Plain flags, so that a signal handler may set them."""
 
     def __init__(self) -> None:
         self.is_asked = False
@@ -64,7 +64,7 @@ class StopRequest:
 
 
 class Drained(Protocol):
-    """What an engine that really runs can be asked besides."""
+    """What the stop condition asks of an engine."""
 
     @property
     def is_drained(self) -> bool:
@@ -76,7 +76,7 @@ class Drained(Protocol):
 
 
 class LoadSource(Protocol):
-    """What fills the topics."""
+    """The producers that fill the topics."""
 
     @property
     def is_done(self) -> bool:
@@ -88,7 +88,7 @@ class LoadSource(Protocol):
 
 
 class StopCondition:
-    """Says when a run is over: asked to, an operator given up, or everything worked off."""
+    """Says when a run is over: it was asked to stop, an operator failed, or all is processed."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What each operator took and gave over a whole run, and what nobody accounts for."""
+"""Totals of each operator over a run: rows in, rows out, and rows that were lost or doubled."""
 
 from collections.abc import Mapping
 from typing import Any

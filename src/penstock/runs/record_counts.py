@@ -1,4 +1,4 @@
-"""What became of the records, counted in the topics themselves once a run is over.
+"""Counts the records of a finished run in its topics.
 
 No counter of the engine is trusted. Where a record carries its number in a column `id` from its
 source to a last topic, each number must be there once; elsewhere rows can only be counted. Last

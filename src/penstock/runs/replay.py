@@ -1,4 +1,4 @@
-"""What a policy would have answered on recorded snapshots: open loop, nothing is carried out.
+"""Replays recorded snapshots with another policy: open loop, nothing is applied.
 
 The pipeline did what the recorded decisions said, and its snapshots show that. So these are
 the decisions that the replayed policy and its guards find carried out in their past; what it

@@ -1,9 +1,9 @@
-"""A run is a directory: what was asked, the journal, the result. Whatever shows a run reads it.
+"""The directory of a run: spec, journal and result. Everything that shows a run reads it.
 
-run.toml        what was asked, and the versions that carried it out; written first
-journal.jsonl   one line a tick (`control/journal.py`)
+run.toml        the spec, and the versions that ran it; written first
+journal.jsonl   one line a tick (`runs/journal.py`)
 result.json     the figures; written last, so a run without it did not finish
-lock            held by whoever runs it, if it can be resumed
+lock            held by the process that runs it, if it can be resumed
 """
 
 import json
@@ -85,7 +85,7 @@ def open_run(
     resume: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
-    """Begin a run, or go on with the one that the directory holds if it was asked for the same.
+    """Begin a run, or continue the one in the directory if it has the same spec.
 
     Whatever was killed when, this finds a state to go on with. Of the journal the header stays
     that of the beginning; `read_ticks` gives what there is of it.

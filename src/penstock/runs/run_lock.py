@@ -1,4 +1,4 @@
-"""A run directory in the hands of one process: its lock, its signals."""
+"""The lock of a run directory, and signals and errors while one process holds it."""
 
 import logging
 import shutil

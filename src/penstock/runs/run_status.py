@@ -1,4 +1,4 @@
-"""Status of a run, live or ended, read from its directory alone."""
+"""The status of a run, live or ended, read from its directory alone."""
 
 import os
 import time
@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.engines.port import IngestStatus
-from penstock.engines.spark.run_layout import RunLayout, read_json
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.files.lock import Holder, find_holder
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
-from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE, read_result
 
 #: A loop that writes nothing for this many intervals, and at least this many seconds, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
@@ -74,12 +75,12 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
     check_run_directory(run)
     now = time.time() if now is None else now
     tail, holder, layout = read_tail(run), find_holder(run / LOCK), RunLayout(run)
-    declared, ended = read_declared(run), _read_ended(run)
+    declared, result = read_declared(run), _read_result(run)
     operators = tuple(
         read_operator(layout, name, operator, tail, now)
         for name, operator in declared["operators"].items()
     )
-    state = _state(holder, tail, ended)
+    state = _state(holder, tail, result)
     tick = tail.tick
     ingests = tick.ingests if tick else {}
     age_s = None if tail.written_at is None else now - tail.written_at
@@ -100,12 +101,14 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
     )
 
 
-def _state(holder: Holder | None, tail: JournalTail, ended: str | None) -> str:
+def _state(holder: Holder | None, tail: JournalTail, result: RunResult | None) -> str:
     if holder is not None:
         if not holder.is_alive:
             return "ending"
         return "running" if tail.tick else "starting"
-    return "killed" if ended is None else ended
+    if result is None:
+        return "killed"
+    return result.spark.ended if result.spark is not None else "finished"
 
 
 def _problems(
@@ -163,10 +166,9 @@ def _bytes(path: str) -> int:
         return 0
 
 
-def _read_ended(run: Path) -> str | None:
-    """Return how a run ended; None without a result, or if it is damaged."""
+def _read_result(run: Path) -> RunResult | None:
+    """Return the result; a run whose result is damaged did not finish, as far as is known."""
     try:
-        result = read_json(run / RESULT)
+        return read_result(run / RESULT)
     except InputError:
         return None
-    return None if result is None else str(result.get("ended", "finished"))

@@ -1,4 +1,4 @@
-"""What a run was worth: replicas, latency, changes, losses. Tick by tick, or from a journal."""
+"""Scores a run: replicas, latency, changes, losses. Tick by tick, or from a journal."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

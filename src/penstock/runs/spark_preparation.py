@@ -1,4 +1,4 @@
-"""A run on Spark made ready: everything about it that can be checked beforehand."""
+"""Prepares a run on Spark: loads and checks everything that can be checked before it starts."""
 
 import math
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from penstock.workloads.expression import parse
 from penstock.workloads.registry import make_workload, natural_minutes
 from penstock.workloads.workload import Workload
 
-#: What producers follow if nobody says.
+#: The workload by default.
 WORKLOAD = "pulsar"
 #: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
 INTERVAL_S, MIN_INTERVAL_S = 15.0, 1.0

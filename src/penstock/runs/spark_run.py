@@ -1,7 +1,7 @@
 """One run on Spark: a pipeline, its producers and the loop that scales it, in one directory.
 
-The same directory given again goes on where it was: nothing that was written is lost, and
-nothing comes twice, whatever was killed when.
+The same directory given again continues the run. Whenever it was killed, no record is lost and none
+is written twice.
 """
 
 import os
@@ -88,7 +88,7 @@ def run_on_spark(
 
 
 class _Run:
-    """The parts of one run, and how they hang together."""
+    """Connects the parts of one run: engine, producers, loop, journal and scores."""
 
     def __init__(
         self,

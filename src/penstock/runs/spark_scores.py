@@ -1,7 +1,7 @@
-"""What a run on Spark was worth: its scores, and what only a real engine can tell.
+"""Scores a run on Spark: those of every run, and what only a real engine measures.
 
-How long changes took, what the batches themselves cost, and what a deployment for the peak
-would have needed by the service times that were measured.
+The latter are the time of changes, the overhead of batches, and the replicas that a deployment for
+the peak would need by the measured service times.
 """
 
 from collections import defaultdict

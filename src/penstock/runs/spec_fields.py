@@ -1,4 +1,4 @@
-"""What may stand in the fields of a run when people write them down."""
+"""Checks the fields of a spec that people write: names, numbers, tables."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `penstock produce` does: a workload, rows and a topic put together."""
+"""Fills a topic with rows as a workload offers them, outside of any run."""
 
 import time
 from collections.abc import Callable
@@ -6,24 +6,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, nearest
+from penstock.pipelines import record_draws as draws
 from penstock.pipelines.loader import load_file
 from penstock.pipelines.row_production import call_make, fitted
 from penstock.pipelines.topic_declaration import MakeRows
-from penstock.runs.plain_rows import plain_rows
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
+from penstock.topics.schema import parse_schema
 from penstock.workloads.expression import NamedPart, parse
 from penstock.workloads.pattern import ArrivalName
 from penstock.workloads.registry import find_pattern, make_workload
 
 #: The name under which rows are published.
 WRITER = "producer"
+#: Plain rows: a number, a value, a key. The same number always gives the same row.
+SCHEMA = parse_schema("id long, value double, key long")
+KEYS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +106,20 @@ def _function(text: str) -> MakeRows:
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise InputError("--rows", f"there is no function {name!r}", nearest(name, functions), file)
     return found
+
+
+def plain_rows(seed: int) -> Callable[[int, pa.Array], pa.Table]:
+    """Return a function that makes plain rows; values are uniform from 0 to 1, keys too.
+
+    >>> rows = plain_rows(seed=1)(7, pa.nulls(3))
+    >>> rows.slice(1, 1) == plain_rows(seed=1)(8, pa.nulls(1))
+    True
+    """
+
+    def make(first_id: int, due: pa.Array) -> pa.Table:
+        ids = np.arange(first_id, first_id + len(due))
+        values = draws.uniform(ids, f"value, seed {seed}")
+        keys = draws.pick(ids, f"key, seed {seed}", KEYS)
+        return pa.table([ids, values, keys], schema=SCHEMA)
+
+    return make

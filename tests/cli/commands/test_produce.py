@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.cli.main import main
-from penstock.runs.plain_rows import plain_rows
+from penstock.runs.topic_production import plain_rows
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schema import EVENT, schema_text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import InputError
-from penstock.lab.grid.backends import KINDS
+from penstock.lab.grid.backends import BACKENDS
 from penstock.lab.grid.grid import check_grid, parse_grid, read_grid
 from penstock.runs.spec import SimulationSpec
 from penstock.runs.spec_fields import check_field
@@ -194,7 +194,7 @@ def test_the_grid_that_ships_can_run() -> None:
 
 
 def test_every_field_of_a_run_can_be_written_down() -> None:
-    fields = {field for kind in KINDS.values() for field in kind.fields if field != "pipeline"}
+    fields = {field for kind in BACKENDS.values() for field in kind.fields if field != "pipeline"}
     for field in fields:
         with pytest.raises(InputError, match="must be"):
             check_field(field, [], "here")

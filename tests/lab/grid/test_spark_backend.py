@@ -106,7 +106,7 @@ def test_every_cell_is_made_ready_before_the_first_run(axes: Any, expected: str)
 
 def test_the_experiment_that_ships_can_run() -> None:
     found = read_grid(EXPERIMENTS / "thesis.toml")
-    assert (found.name, found.kind.name) == ("spark-thesis", "spark")
+    assert (found.name, found.backend.name) == ("spark-thesis", "spark")
     assert [(cell.group, cell.label) for cell in found.cells] == [
         (f"{query}, {load}", policy)
         for query in ("q1", "q11")
@@ -235,5 +235,5 @@ POLICY = replace(STATIC, name="mine", decide=decide)
 def test_the_runs_that_the_twin_predicts_can_run(load: str, runs: int) -> None:
     found = read_grid(EXPERIMENTS.parent / "twin" / f"{load}.toml")
     check_grid(found)
-    assert (found.name, found.kind.name, len(found.cells)) == (f"twin-{load}", "spark", runs)
+    assert (found.name, found.backend.name, len(found.cells)) == (f"twin-{load}", "spark", runs)
     assert {spec.numbers["service_s"] for cell in found.cells for spec in cell.specs} == {0.015}

@@ -97,16 +97,16 @@ def run(args: argparse.Namespace) -> int:
     grid = read_grid(args.spec)
     check_grid(grid, str(args.spec))
     jobs, out = _jobs(args, grid), args.out or Path("runs") / grid.name
-    if grid.kind.one_by_one:
+    if grid.backend.is_sequential:
         check_java()
     _make_directory(out)
     (out / GRID_FILE).write_bytes(args.spec.read_bytes())
     failed: list[PenstockError] = []
-    if grid.kind.one_by_one:
+    if grid.backend.is_sequential:
         print(f"{grid.name}: each run leaves what it says in {out / RUNS}", file=sys.stderr)
     with ProgressBar(grid.name) as bar:
-        tell = failed.append if grid.kind.one_by_one else None
-        run_all(grid.runs, grid.kind, out, jobs, bar.show, tell)
+        tell = failed.append if grid.backend.is_sequential else None
+        run_all(grid.runs, grid.backend, out, jobs, bar.show, tell)
     for error in failed:
         print(f"error: {error}", file=sys.stderr)
     if args.json:
@@ -122,10 +122,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _jobs(args: argparse.Namespace, grid: Grid) -> int | None:
     jobs = jobs_of(args)
-    if not grid.kind.one_by_one:
+    if not grid.backend.is_sequential:
         return jobs
     if jobs not in (None, 1):
-        problem = f"runs on {grid.kind.name.capitalize()} share the cores, got {jobs}"
+        problem = f"runs on {grid.backend.name.capitalize()} share the cores, got {jobs}"
         raise InputError("--jobs", problem, "they go one after the other: leave it out")
     return 1
 

@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     changes: Mapping[str, Any]
 
 
-def choices_of(axis: str, value: Any, kind: RunBackend[Any]) -> Iterator[Choice]:
+def choices_of(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
     """All choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
@@ -36,17 +36,17 @@ def choices_of(axis: str, value: Any, kind: RunBackend[Any]) -> Iterator[Choice]
     for index, one in enumerate(values):
         place = f"{where}[{index}]" if len(values) > 1 else where
         if isinstance(one, Mapping):
-            yield from _choices_of_table(axis, one, place, kind)
+            yield from _choices_of_table(axis, one, place, backend)
         else:
             check_field(axis, one, place)
             yield Choice(_words(axis, one), {axis: one})
 
 
 def _choices_of_table(
-    axis: str, given: Mapping[str, Any], where: str, kind: RunBackend[Any]
+    axis: str, given: Mapping[str, Any], where: str, backend: RunBackend[Any]
 ) -> Iterator[Choice]:
-    refuse_unknown(given, (*kind.fields, "label"), where)
-    table = by_first_name(given, kind.aliases, where)
+    refuse_unknown(given, (*backend.fields, "label"), where)
+    table = by_first_name(given, backend.aliases, where)
     if axis not in table:
         raise InputError(where, f"must say {axis} = ..., got {dict(table)}")
     label = table.get("label", "")

@@ -1,4 +1,4 @@
-"""A kind of runs: what a laboratory must know of it to make grids, run them and keep results."""
+"""The port of grids to what runs them: the simulator, or Spark."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -43,8 +43,8 @@ class RunBackend(Protocol[S]):
         """Other names of fields."""
 
     @property
-    def one_by_one(self) -> bool:
-        """Whether a run needs the machine for itself, and is too dear for others to end with it."""
+    def is_sequential(self) -> bool:
+        """Whether a run needs the machine for itself; then a failure does not end the others."""
 
     def make(self, fields: Mapping[str, Any], seed: int) -> S:
         """Make the spec of a run."""

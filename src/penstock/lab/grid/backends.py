@@ -1,4 +1,4 @@
-"""Which kinds of runs there are."""
+"""The backends of grids, by name."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from penstock.lab.grid.backend import RunBackend
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.grid.spark_backend import SparkBackend
 
-KINDS: dict[str, RunBackend[Any]] = {
-    kind.name: kind for kind in (SimulatedBackend(), SparkBackend())
+BACKENDS: dict[str, RunBackend[Any]] = {
+    backend.name: backend for backend in (SimulatedBackend(), SparkBackend())
 }
 
 
-def find_kind(name: object) -> RunBackend[Any]:
-    """Return a kind by its name."""
-    if not isinstance(name, str) or name not in KINDS:
-        hint = nearest(name, KINDS) if isinstance(name, str) else ""
-        raise InputError("on", f"must be {' or '.join(KINDS)}, got {name!r}", hint)
-    return KINDS[name]
+def find_backend(name: object) -> RunBackend[Any]:
+    """Return a backend by its name."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        hint = nearest(name, BACKENDS) if isinstance(name, str) else ""
+        raise InputError("on", f"must be {' or '.join(BACKENDS)}, got {name!r}", hint)
+    return BACKENDS[name]

@@ -29,7 +29,7 @@ from penstock.errors import InputError
 from penstock.files.text import read_toml
 from penstock.lab.grid.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
 from penstock.lab.grid.backend import AnySpec, RunBackend
-from penstock.lab.grid.backends import find_kind
+from penstock.lab.grid.backends import find_backend
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
@@ -58,7 +58,7 @@ class Grid:
 
     name: str
     cells: tuple[Cell, ...]
-    kind: RunBackend[Any] = field(default_factory=SimulatedBackend)
+    backend: RunBackend[Any] = field(default_factory=SimulatedBackend)
     #: What people should know about the results.
     note: str = ""
 
@@ -80,7 +80,7 @@ def read_grid(path: Path) -> Grid:
 def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
     refuse_unknown(data, ("name", "on", "note", "base", "grid"), "")
-    kind = find_kind(data.get("on", SimulatedBackend.name))
+    backend = find_backend(data.get("on", SimulatedBackend.name))
     for section in ("base", "grid"):
         if not isinstance(data.get(section, {}), Mapping):
             raise InputError(section, f"must be a table, got {data[section]!r}")
@@ -90,35 +90,35 @@ def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     note = data.get("note", "")
     if not isinstance(note, str):
         raise InputError("note", f"must be a text, got {note!r}")
-    base = _base(data.get("base", {}), kind)
+    base = _base(data.get("base", {}), backend)
     table = dict(data.get("grid", {}))
     seeds = _seeds(table.pop("seeds", [SEED]))
-    refuse_unknown(table, (*kind.fields, "seeds"), "grid")
-    table = by_first_name(table, kind.aliases, "grid")
-    axes = {axis: list(choices_of(axis, value, kind)) for axis, value in table.items()}
+    refuse_unknown(table, (*backend.fields, "seeds"), "grid")
+    table = by_first_name(table, backend.aliases, "grid")
+    axes = {axis: list(choices_of(axis, value, backend)) for axis, value in table.items()}
     refuse_conflicts(axes)
     size = math.prod(map(len, axes.values())) * len(seeds)
     if size > MAX_RUNS:
         raise InputError("grid", f"must be at most {MAX_RUNS} runs, got {size}")
-    cells = [_cell(axes, taken, base, seeds, kind) for taken in product(*axes.values())]
+    cells = [_cell(axes, taken, base, seeds, backend) for taken in product(*axes.values())]
     _refuse_twins(cells)
     note = " ".join(note.split())
-    return Grid(name=_file_name(name), cells=tuple(cells), kind=kind, note=note)
+    return Grid(name=_file_name(name), cells=tuple(cells), backend=backend, note=note)
 
 
 def check_grid(grid: Grid, where: str = "") -> None:
     """Make every cell ready and let its policy answer once, so that no run fails later."""
     for cell in grid.cells:
         try:
-            grid.kind.check(cell.specs[0])
+            grid.backend.check(cell.specs[0])
         except InputError as wrong:
             places = (where, f"cell {cell.name}", wrong.where)
             raise wrong.at(", ".join(place for place in places if place)) from None
 
 
-def _base(given: Mapping[str, Any], kind: RunBackend[Any]) -> dict[str, Any]:
-    refuse_unknown(given, kind.fields, "base")
-    table = by_first_name(given, kind.aliases, "base")
+def _base(given: Mapping[str, Any], backend: RunBackend[Any]) -> dict[str, Any]:
+    refuse_unknown(given, backend.fields, "base")
+    table = by_first_name(given, backend.aliases, "base")
     for name, value in table.items():
         check_field(name, value, f"base.{name}")
     return {key: entries(key, value) if key in TABLES else value for key, value in table.items()}
@@ -140,19 +140,19 @@ def _cell(
     taken: Sequence[Choice],
     base: Mapping[str, Any],
     seeds: Iterable[int],
-    kind: RunBackend[Any],
+    backend: RunBackend[Any],
 ) -> Cell:
     fields = dict(base)
     for choice in taken:
         for key, value in choice.changes.items():
             fields[key] = {**fields.get(key, {}), **value} if key in TABLES else value
-    specs = tuple(kind.make(fields, seed) for seed in seeds)
+    specs = tuple(backend.make(fields, seed) for seed in seeds)
     shown = {
         axis: choice.words
         for axis, choice in zip(axes, taken, strict=True)
         if axis in ("query", "workload", "policy") or len(axes[axis]) > 1
     }
-    shown = {**kind.names(specs[0]), **shown}
+    shown = {**backend.names(specs[0]), **shown}
     load = [shown[axis] for axis in LOAD_AXES if axis in shown]
     rest = sorted((axis for axis in shown if axis not in LOAD_AXES), key=lambda a: a != "policy")
     label = [shown[axis] for axis in rest]

@@ -32,7 +32,7 @@ class _Task(Generic[S]):
 
     name: str
     spec: S
-    kind: RunBackend[S]
+    backend: RunBackend[S]
     out: Path | None
 
     @property
@@ -48,7 +48,7 @@ class _Task(Generic[S]):
 
 def run_all(
     specs: Mapping[str, Sequence[S]],
-    kind: RunBackend[S],
+    backend: RunBackend[S],
     out: Path | None = None,
     jobs: int | None = None,
     progress: Callable[[WorkProgress], None] | None = None,
@@ -57,11 +57,11 @@ def run_all(
     """Run every spec of every cell and return the results in the same order.
 
     With `out` each result is kept as `results/<cell>-<seed>.json` in that directory, and a run
-    whose result is there is not run again unless its spec, or what its kind takes for its inputs,
-    has changed since. `jobs` is the number of processes, by default one a core. A run that fails
-    ends them all, unless there is somebody to tell: then it has no result, and the others go on.
+    whose result is there is not run again unless its spec, or the inputs that its backend names,
+    changed since. `jobs` is the number of processes, by default one a core. A run that fails ends
+    them all; with `failed`, that function gets the error and the other runs continue.
     """
-    tasks = list(_tasks(specs, kind, out))
+    tasks = list(_tasks(specs, backend, out))
     results = {task.name: old for task in tasks if (old := _kept(task)) is not None}
     todo = [task for task in tasks if task.name not in results]
     tell, kept = progress or (lambda _: None), len(results)
@@ -120,18 +120,18 @@ class Kept(NamedTuple):
     outdated: int
 
 
-def kept_results(specs: Mapping[str, Sequence[S]], kind: RunBackend[S], out: Path) -> Kept:
+def kept_results(specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path) -> Kept:
     """Read the results that are there, outdated ones too."""
     kept: dict[str, list[Result]] = {cell: [] for cell in specs}
     missing = outdated = 0
     for cell, members in specs.items():
-        for task in _tasks({cell: members}, kind, out):
+        for task in _tasks({cell: members}, backend, out):
             stored = _stored(task)
             if stored is None:
                 missing += 1
             else:
                 kept[cell].append(dict(stored["result"]))
-                outdated += stored["inputs"] != kind.inputs(task.spec)
+                outdated += stored["inputs"] != backend.inputs(task.spec)
     return Kept(kept, missing, outdated)
 
 
@@ -144,7 +144,7 @@ def write_atomically(path: Path, data: Any) -> None:
 
 
 def _tasks(
-    specs: Mapping[str, Sequence[S]], kind: RunBackend[S], out: Path | None
+    specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path | None
 ) -> Iterator[_Task[S]]:
     """First one run of every cell, then the second ones: the time left can be told early."""
     columns = ([(cell, spec) for spec in members] for cell, members in specs.items())
@@ -154,7 +154,7 @@ def _tasks(
         if name in seen:
             raise InputError("seed", f"cell {cell!r} has seed {spec.seed} twice")
         seen.add(name)
-        yield _Task(name=name, spec=spec, kind=kind, out=out)
+        yield _Task(name=name, spec=spec, backend=backend, out=out)
 
 
 def _run_name(cell: str, spec: AnySpec) -> str:
@@ -164,8 +164,8 @@ def _run_name(cell: str, spec: AnySpec) -> str:
 def _run(task: _Task[S]) -> Result | PenstockError:
     """Run one task, here or in another process, and keep its result."""
     try:
-        inputs = task.kind.inputs(task.spec)  # as they are when it begins
-        result = task.kind.run(task.spec, task.place)
+        inputs = task.backend.inputs(task.spec)  # as they are when it begins
+        result = task.backend.run(task.spec, task.place)
         if task.file is not None:
             head = {"version": VERSION, "spec": _spec_json(task), "inputs": inputs}
             write_atomically(task.file, {**head, "result": result})
@@ -177,7 +177,9 @@ def _run(task: _Task[S]) -> Result | PenstockError:
 def _kept(task: _Task[S]) -> Result | None:
     """Return the result of an earlier run of the very same thing."""
     stored = _stored(task)
-    return stored["result"] if stored and stored["inputs"] == task.kind.inputs(task.spec) else None
+    return (
+        stored["result"] if stored and stored["inputs"] == task.backend.inputs(task.spec) else None
+    )
 
 
 def _stored(task: _Task[S]) -> dict[str, Any] | None:

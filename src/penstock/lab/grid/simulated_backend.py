@@ -41,7 +41,7 @@ class SimulatedBackend:
         item.name for item in fields(SimulationSpec) if item.name != "seed"
     )
     aliases: ClassVar[Mapping[str, str]] = FrozenDict()
-    one_by_one: ClassVar[bool] = False
+    is_sequential: ClassVar[bool] = False
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SimulationSpec:
         """Make the spec of a run."""

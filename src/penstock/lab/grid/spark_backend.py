@@ -1,4 +1,4 @@
-"""Runs on Spark, as a kind of runs for the laboratory.
+"""The backend of grids that run on Spark.
 
 A result holds as long as what it was asked for, its pipeline's functions and its policy stay as
 they are. The engine may change: hours of real runs are not thrown away for a line of it.
@@ -35,7 +35,7 @@ class SparkBackend:
     name: ClassVar[str] = "spark"
     fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN)
     aliases: ClassVar[Mapping[str, str]] = FrozenDict(pipeline="query")
-    one_by_one: ClassVar[bool] = True
+    is_sequential: ClassVar[bool] = True
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SparkSpec:
         """Make the spec of a run; its pipeline is what others call a query."""
