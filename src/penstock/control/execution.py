@@ -7,6 +7,7 @@ that steps from the replicas that run would take part of it back. Moves of slice
 memory: their policy asks again.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.port import Engine, Event, Plan, Status
 from penstock.errors import RescaleError
 
+_LOG = logging.getLogger(__name__)
 DRY_RUN = "dry run"
 #: Ticks are not on time to the millisecond; what is due this soon is not put off for an interval.
 SLACK_S = 0.5
@@ -143,8 +145,10 @@ class Execution:
         """Ask the engine; return why it did not take it on."""
         error = None
         try:
+            _LOG.info("rescale at %.1f s: %s, %d moves", at, replicas, len(moves))
             self._engine.apply(Plan(replicas=replicas, moves=moves))
         except Exception as refusal:  # of whatever kind: the pipeline still runs, and so do we
+            _LOG.info("rescale at %.1f s refused: %s", at, refusal)
             error = refusal
         if self._patience is not None:
             for name, wanted in replicas.items():

@@ -1,12 +1,12 @@
-"""The figures of a run for people: one run as a page, several beside each other."""
+"""The figures of simulated runs as text: one run, or several side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.core.numbers import pretty
-from penstock.reports.text_charts import table
+from penstock.reports.tables import align_rows
 
-#: What is compared: label, path into the result, unit.
+#: Rows of a comparison: label, path into the result, unit.
 COMPARED = (
     ("replicas, mean", "replicas.avg", ""),
     ("replicas, most", "replicas.max", ""),
@@ -26,26 +26,26 @@ COMPARED = (
 
 
 def report(result: Mapping[str, Any]) -> list[str]:
-    """One run: spread of replicas and latency, then what happened, then each operator."""
+    """Return one run: replicas and latency, totals, operators."""
     return [*_spread(result), "", *_facts(result), "", *_operators(result)]
 
 
 def comparison(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Several runs, one column each."""
+    """Return several runs, one column each."""
     rows = [["", *results, ""]]
     for label, path, unit in COMPARED:
-        values = [look_up(result, path) for result in results.values()]
+        values = [find_figure(result, path) for result in results.values()]
         if any(value is not None for value in values):
             rows.append([label, *(_shown(value, unit) for value in values), unit])
-    lines = table([row[:-1] for row in rows])
+    lines = align_rows([row[:-1] for row in rows])
     wide = max(map(len, lines))
     return [f"{line:<{wide}} {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 
-def look_up(result: Mapping[str, Any], path: str) -> Any:
-    """Return a figure by its path, None if the run has none.
+def find_figure(result: Mapping[str, Any], path: str) -> Any:
+    """Return a figure by its path; None if the run has no such figure.
 
-    >>> look_up({"slo": {"objective_s": 60.0}}, "slo.objective_s")
+    >>> find_figure({"slo": {"objective_s": 60.0}}, "slo.objective_s")
     60.0
     """
     value: Any = result
@@ -76,7 +76,7 @@ def _spread(result: Mapping[str, Any]) -> list[str]:
         figures = result.get(key, {})
         if figures.get("avg") is not None:
             rows.append([label, *(_cell(figures, column) for column in columns)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _cell(figures: Mapping[str, Any], column: str) -> str:
@@ -85,8 +85,7 @@ def _cell(figures: Mapping[str, Any], column: str) -> str:
 
 def _facts(result: Mapping[str, Any]) -> list[str]:
     rows = [*_what_happened(result), *_what_it_cost(result)]
-    wide = max(len(label) for label, _ in rows)
-    return [f"{label:<{wide}}  {text}" for label, text in rows]
+    return align_rows(rows, words=2)
 
 
 def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -110,7 +109,7 @@ def _what_happened(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def late_text(late: Mapping[str, int]) -> str:
-    """Say how many rows came after the watermark, by operator.
+    """Return how many rows were late, by operator.
 
     >>> late_text({"minutes": 3, "sessions": 1})
     '4 rows came after the watermark: minutes 3, sessions 1'
@@ -131,7 +130,7 @@ def _operators(result: Mapping[str, Any]) -> list[str]:
         replicas = figures["replicas"]
         numbers = (replicas["avg"], replicas["max"], figures["rescales"])
         rows.append([name, *(pretty(number) for number in numbers)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _hindsight(bound: Mapping[str, Any]) -> str:

@@ -9,7 +9,8 @@ from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.result_text import late_text, percent
-from penstock.reports.text_charts import short, sparkline, table
+from penstock.reports.tables import align_rows
+from penstock.reports.text_charts import short, sparkline
 from penstock.reports.timeline import Timeline
 from penstock.runs.journal import read_recent, read_ticks
 from penstock.runs.run_directory import JOURNAL
@@ -46,7 +47,7 @@ def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
     rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
     above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
-    lines = table([above, head, *rows])
+    lines = align_rows([above, head, *rows])
     return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
 
 
@@ -75,7 +76,7 @@ def _operators(result: Result) -> list[str]:
     replicas = result["replicas"]
     whole = [table_number(replicas["avg"]), str(replicas["max"]), str(static["replicas"])]
     rows.append(["all", *whole, str(result["rescales"]), _seconds(replicas, result)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _seconds(level: Mapping[str, Any], result: Result) -> str:
@@ -215,7 +216,7 @@ def _courses(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
         [name, _drawn(c, replicas[name], end_s, most), _drawn(c, latency[name], end_s, longest)]
         for name, c in ticks.items()
     ]
-    yield from table([head, *rows], left=3)
+    yield from align_rows([head, *rows], words=3)
 
 
 def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:

@@ -1,5 +1,6 @@
 """One simulated run as a pure function of its spec."""
 
+import logging
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -23,6 +24,9 @@ from penstock.runs.spec_fields import check_field
 from penstock.workloads.pattern import SEED
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
+
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +106,15 @@ class PreparedSimulation:
 
     def run(self, on_tick: Callable[[Tick], None] | None = None) -> dict[str, Any]:
         """Run it to its end and return its figures; `on_tick` sees every tick on the way."""
+        spec = self.spec
+        label = f"{spec.query} under {spec.workload}, {spec.policy} on {spec.engine}"
+        _LOG.info("simulation starts: %s, seed %d", label, spec.seed)
         scores = Scores(self.objective_s)
         for tick in self.ticks():
             scores.add(tick)
             if on_tick is not None:
                 on_tick(tick)
+        _LOG.info("simulation finished: %s, seed %d", label, spec.seed)
         schedule = self.schedule
         possible = rescales_possible(schedule.duration_s, schedule.interval_s, self.guards)
         return {"spec": self.spec.to_json(), **scores.result(), "rescales_possible": possible}

@@ -4,6 +4,7 @@ The same directory given again goes on where it was: nothing that was written is
 nothing comes twice, whatever was killed when.
 """
 
+import logging
 import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
@@ -40,7 +41,7 @@ from penstock.runs.producers import ProducerThreads
 from penstock.runs.run_lock import (
     remove_empty_run,
     run_lock,
-    hush_logging,
+    quiet_spark_loggers,
     silence_accumulator_server,
     keep_signal_handlers,
     spark_errors,
@@ -52,6 +53,7 @@ from penstock.runs.spark_preparation import PreparedSparkRun
 from penstock.runs.observer import StopCondition, RunProgress, StopRequest, RunObserver, ObservedEngine
 from penstock.files.lock import Lock
 
+_LOG = logging.getLogger(__name__)
 #: Replicas that are kept ready at most.
 MAX_WARM = 32
 
@@ -71,6 +73,7 @@ def run_on_spark(
     check_java()
     with run_lock(directory, watch.say) as lock:
         is_new = not (directory / SPEC_FILE).is_file()
+        _LOG.info("run %s in %s", "starts" if is_new else "resumes", directory)
         if not is_new:  # before anything of the run is touched
             for note in check_description(prepared.pipeline, directory, allow_removal):
                 watch.say(note)
@@ -88,6 +91,7 @@ def run_on_spark(
                 watch.say(f"{directory} holds data and is kept")
             raise
         finish_run(directory, result)
+        _LOG.info("run in %s ended: %s", directory, result["ended"])
     return result
 
 
@@ -156,7 +160,7 @@ class _Run:
     def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
         """Start Spark; meanwhile find out what workers shall import."""
         pipeline, log = self._prepared.pipeline, self._layout.log
-        hush_logging()
+        quiet_spark_loggers()
         modules = BackgroundCall(lambda: modules_of(pipeline.operators.values()))
         with keep_signal_handlers():
             session = start_session(

@@ -292,12 +292,12 @@ def test_what_has_finished_is_shown_without_running_again(
 def test_the_help_tells_the_defaults_as_they_are() -> None:
     text = " ".join(EXAMPLES.split())
     up_s, down_s = COOLDOWNS["cooldown_up_s"], COOLDOWNS["cooldown_down_s"]
-    assert f"a decision every {INTERVAL_S:g} s and measures of the last {WINDOW_S:g} s" in text
-    assert f"nothing more for {up_s:g} s and nothing less for {down_s:g} s" in text
-    assert f"the interval ({MIN_INTERVAL_S:g} s remains" in text
-    assert f"windows ({MIN_WINDOW_S:g} s)" in text
-    assert (MEAN_SHARE, text.count("half of it")) == (0.5, 2)
-    assert f"enough for {RETURN_S:g} s ({MIN_RETURN_S:g} s at least when sped up)" in text
+    assert f"{INTERVAL_S:g} s between decisions; metrics cover the last {WINDOW_S:g} s" in text
+    assert f"no scale-up for {up_s:g} s and no scale-down for {down_s:g} s" in text
+    assert f"the interval (at least {MIN_INTERVAL_S:g} s)" in text
+    assert f"windows (at least {MIN_WINDOW_S:g} s)" in text
+    assert (MEAN_SHARE, text.count("half of it")) == (0.5, 1)
+    assert f"sufficient for {RETURN_S:g} s (at least {MIN_RETURN_S:g} s with --speed-up)" in text
 
 
 # --- real runs

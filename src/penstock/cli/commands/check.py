@@ -1,4 +1,4 @@
-"""`penstock check`: is a pipeline in order, and could a run go on with it?"""
+"""`penstock check`: validates a pipeline, and whether a run can resume with it."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.cli.options import parse_pairs
+from penstock.cli.verbs import add_command
 from penstock.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,39 +19,42 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  penstock check ./orders.py                       all checks before a start, and the graph
-  penstock check ./orders.py --against runs/orders what a resumption would change
+  penstock check ./orders.py                        validate it and print its graph
+  penstock check ./orders.py --against runs/orders  what would resuming the run change?
   penstock check ./orders.py --against runs/orders --json
 
-Nothing is started and nothing is changed. Each change has a verdict: compatible, needs a
-declaration (was=OLD_NAME, or --allow-removal NAME), or refused; with what to do.
-exit codes: 0 a start would work, 2 it would be refused.
+The command starts nothing and changes nothing. Each change gets a verdict: compatible, needs a
+declaration (was=OLD_NAME, or --allow-removal NAME), or refused, with a hint what to do.
+
+exit codes:
+  0  a start would succeed
+  2  a start would be refused
 """
 _WIDTH = 80
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "check",
-        help="check a pipeline, and whether a run could go on with it",
-        description="Check a pipeline without Spark, and whether a run could go on with it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="check a pipeline, and whether a run can resume with it",
+        description="Check a pipeline without Spark, and whether a stopped run can resume with it.",
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
-    add("pipeline", metavar="PIPELINE", help="a name such as images, or a file ./mine.py")
-    add("--against", metavar="RUN", type=Path, help="a run that was stopped")
-    about = "number of the pipeline, such as service_s=0.2"
+    add("pipeline", metavar="PIPELINE", help="name, such as images, or a file ./mine.py")
+    add("--against", metavar="RUN", type=Path, help="directory of a stopped run")
+    about = "argument of the pipeline, such as service_s=0.2"
     add("--set", action="append", default=[], metavar="K=V", help=about)
-    about = "as if penstock run were given it, too"
+    about = "assume penstock run --allow-removal NAME"
     add("--allow-removal", action="append", default=[], metavar="NAME", help=about)
     add("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check, and show what was found."""
+    """Check the pipeline and print the result."""
     from penstock.runs.build_args import build_pipeline  # noqa: PLC0415  (loads Arrow)
 
     pipeline = build_pipeline(args.pipeline, parse_pairs(args.set, "--set")).pipeline
@@ -71,7 +75,9 @@ def _changes(pipeline: "Pipeline", run: Path) -> "list[PipelineChange]":
 
     if not (run / SPEC_FILE).is_file():
         problem = "is not a run directory" if run.is_dir() else "there is no such directory"
-        raise InputError("--against", problem, "a run that penstock run has made", str(run))
+        raise InputError(
+            "--against", problem, "give a directory that penstock run has created", str(run)
+        )
     return compare_with_run(pipeline, run)
 
 
@@ -85,13 +91,13 @@ def _graph(pipeline: "Pipeline") -> Iterator[str]:
 
     objective_s = pipeline.objective_s
     objective = f", latency below {objective_s:g} s" if objective_s is not None else ""
-    yield f"{pipeline.name}: in order{objective}"
+    yield f"{pipeline.name}: valid{objective}"
     yield "operators"
     for operator in pipeline.operators.values():
         yield from _wrapped(f"{operator.name}: {_operator(operator)}")
     yield "topics"
     for topic in pipeline.topics.values():
-        columns = "columns show at the start" if topic.schema is None else schema_text(topic.schema)
+        columns = "columns set at start" if topic.schema is None else schema_text(topic.schema)
         yield from _wrapped(f"{topic.name}: {columns}; {_filler(pipeline, topic.name)}")
 
 
@@ -105,7 +111,7 @@ def _operator(operator: "Operator") -> str:
 
 def _filler(pipeline: "Pipeline", topic: str) -> str:
     if topic in pipeline.feeds:
-        return "rows are produced"
+        return "from the workload"
     writers = [op.name for op in pipeline.operators.values() if topic in op.fills]
     return f"from {writers[0]}" if writers else "from another process"
 
@@ -117,10 +123,10 @@ def _verdicts(
         return
     yield ""
     if not changes:
-        yield f"{run} would go on: nothing changed"
+        yield f"{run} can resume: nothing changed"
         return
     refused = sum(not _is_accepted(change, allowed) for change in changes)
-    verdict = f"would refuse it: {refused} of" if refused else "would go on with"
+    verdict = f"cannot resume: refuses {refused} of" if refused else "can resume with"
     yield f"{run} {verdict} {len(changes)} changes"
     for change in changes:
         verdict = "allowed" if change.removed in allowed and change.removed else change.verdict

@@ -1,4 +1,4 @@
-"""`penstock replay`: what would another policy have answered, or what would have happened?"""
+"""`penstock replay`: runs another policy on a recorded run, open loop or closed loop."""
 
 import argparse
 import json
@@ -11,11 +11,13 @@ from typing import Any
 
 from penstock import __version__
 from penstock.cli.options import parse_pairs
+from penstock.cli.verbs import add_command
 from penstock.control.decider import Decider
 from penstock.core.numbers import pretty
 from penstock.errors import InputError
 from penstock.reports.result_text import comparison, percent
-from penstock.reports.text_charts import clock, table
+from penstock.reports.tables import align_rows
+from penstock.reports.text_charts import clock
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
 from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
 from penstock.runs.run_directory import RESULT, RunDirectory, read_run
@@ -23,38 +25,37 @@ from penstock.runs.simulation import RunSpec, prepare_simulation
 
 EXAMPLES = """\
 examples:
-  penstock replay runs/q1 --policy dhalion                 what would Dhalion have answered?
-  penstock replay runs/q1 --policy dhalion --closed-loop   what would have happened with it?
-  penstock replay runs/q1                                  the policy that ran: the same again
-  penstock replay runs/q1 --param target=0.9 --all         the policy that ran, set differently
+  penstock replay runs/q1 --policy dhalion                 what would Dhalion have decided?
+  penstock replay runs/q1 --policy dhalion --closed-loop   what would have happened with Dhalion?
+  penstock replay runs/q1                                  the recorded policy again
+  penstock replay runs/q1 --param target=0.9 --all         the recorded policy, other parameters
 
-Open loop: the recorded snapshots stay as they are, measured as the policy that ran had them
-measured, whatever is answered. Closed loop: the same load is simulated anew with the other
-policy, if the run was simulated. These are two questions; each has its own output. Guards are
-those of the recorded run's set-up, as they hold for the other policy.
+Open loop (default): the other policy sees the recorded snapshots; its decisions have no effect.
+Closed loop: the same load is simulated with the other policy; the run must be a simulation.
+Guards are those of the recorded run, with the defaults of the other policy.
 """
-#: Rows that are shown unless all are asked for.
+#: Rows printed without --all.
 _ROWS = 40
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "replay",
-        help="what would another policy have answered in a recorded run?",
+        summary="what would another policy have decided in a recorded run?",
         description="Ask another policy about a recorded run, or simulate it with that policy.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
-    add("directory", metavar="RUN", help="directory of a run")
-    add("--policy", metavar="NAME", help="see penstock policies (the one that ran)")
+    add("directory", metavar="RUN", help="run directory")
+    add("--policy", metavar="NAME", help="see penstock policies (default: the recorded one)")
     add("--param", action="append", default=[], metavar="K=V", help="parameter of the policy")
-    add("--guard", action="append", default=[], metavar="K=V", help="guard in place of the run's")
-    add("--closed-loop", action="store_true", help="simulate what would have happened")
-    add("--all", action="store_true", help="show every row of the answers")
+    add("--guard", action="append", default=[], metavar="K=V", help="override a guard of the run")
+    add("--closed-loop", action="store_true", help="simulate the run with the other policy")
+    add("--all", action="store_true", help="print all rows")
     add("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Question:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer one of the two questions."""
+    """Replay open loop or closed loop."""
     recorded = read_run(Path(args.directory))
     if recorded.versions["penstock"] != __version__:
         version = recorded.versions["penstock"]
@@ -181,7 +182,7 @@ def _answers(answers: Sequence[ReplayAnswer], rows: int | None) -> list[str]:
         first, running = group[0], sum(t.current for t in group[0].recorded.targets.values())
         times = [clock(first.at), clock(group[-1].at), str(len(group)), str(running)]
         shown.append([*times, *_cells(first)[1:], "" if first.same else "differs"])
-    lines = table(shown, left=0)
+    lines = align_rows(shown, words=0)
     if len(groups) > len(shown) - 1:
         lines.append(f"... and {len(groups) - len(shown) + 1} more rows: --all shows them")
     return lines
@@ -205,7 +206,7 @@ def _summary(figures: dict[str, Any]) -> list[str]:
         rows.append([name, percent(part["same_share"]), *means])
     changes = figures["changes"]
     text = f"changes wanted at {figures['ticks']} ticks: {changes['recorded']} as recorded, "
-    return [*table(rows), "", f"{text}{changes['other']} as replayed"]
+    return [*align_rows(rows), "", f"{text}{changes['other']} as replayed"]
 
 
 def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:

@@ -6,6 +6,7 @@ the state and struck out afterwards, so that a start after a kill finishes what 
 state is cut into the old or the new number of parts, never anything between.
 """
 
+import logging
 import threading
 import time
 from collections import deque
@@ -39,6 +40,7 @@ from penstock.engines.spark.recovery.checkpoints import (
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.errors import PenstockError, RescaleError
 
+_LOG = logging.getLogger(__name__)
 STEPS = ("hold", "wait", "stop", "repartition", "restart", "verify", "resume")
 #: How long the end of a batch is waited for, and the first answer of a query.
 PATIENCE_S = 120.0
@@ -178,6 +180,7 @@ class Rescaler:
         began = time.perf_counter()
         yield
         seconds[step] = time.perf_counter() - began
+        _LOG.debug("rescale of %s: step %s took %.3f s", name, step, seconds[step])
         self._tell("step", name, step=step, seconds=round(seconds[step], 3))
 
     def _wait_for_the_end(self, name: str) -> None:
