@@ -25,15 +25,15 @@ examples:
   penstock policies                                 list the policies
   penstock decide --policy ds2 run.jsonl            what would DS2 decide?
   penstock decide --policy ds2 --explain run.jsonl  the same, with the reasons
-  penstock simulate --policy ds2 --out runs/wave    simulate a pipeline scaled by DS2
-  penstock explain runs/wave                        why did replicas change, or not?
-  penstock replay runs/wave --policy dhalion        what would Dhalion have decided?
+  penstock simulate --policy ds2 --out runs/wave    simulate a run with DS2
+  penstock explain runs/wave                        why did replicas change?
+  penstock replay runs/wave --policy dhalion        what would Dhalion decide?
   penstock run images --speed-up 20                 run a pipeline on Spark
-  penstock status runs/images                       health of a run, also as exit code
-  penstock stop runs/images                         stop a run after its running batches
-  penstock topics ls runs/images                    rows and readers of its topics
+  penstock status runs/images                       health, also as exit code
+  penstock stop runs/images                         stop after running batches
+  penstock topics ls runs/images                    rows and readers of topics
   penstock lab run experiments/policies-on-cosine.toml    run a grid; then lab compare
-  penstock reproduce thesis --seeds 5               check the claims of a paper
+  penstock reproduce thesis --seeds 5               check claims of a paper
 """
 
 

@@ -50,7 +50,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--param", action="append", default=[], metavar="K=V", help="parameter of the policy"
     )
     parser.add_argument(
-        "--guard", action="append", default=[], metavar="K=V", help="guard, see policies --guards"
+        "--guard", action="append", default=[], metavar="K=V", help="see penstock policies --guards"
     )
     parser.add_argument(
         "--explain", action="store_true", help="print the reasons as text instead of JSON"
