@@ -48,10 +48,10 @@ def run_one(
     # not before everything is checked: it takes a second to load
     from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
 
-    hint = "remove it: the run goes on, and its figures are counted again"
+    hint = "remove it: the run resumes and computes its figures again"
     kept: dict[str, Any] | None = read_json(directory / RESULT, hint)
     if kept is not None and kept.get("ended") == "finished" and kept["spec"] == spec.to_json():
-        print(f"{directory} has finished already", file=sys.stderr)
+        print(f"{directory} is already finished", file=sys.stderr)
         return kept, int(bool(kept["records"]["lost"]))
     print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
     stop = StopRequest()
@@ -64,7 +64,7 @@ def run_one(
         print(f"error: {what}", file=sys.stderr)
     lost = result["records"]["lost"]
     if lost:
-        print(f"error: {lost:,} records were lost: no batch took them", file=sys.stderr)
+        print(f"error: {lost:,} records were lost: no batch read them", file=sys.stderr)
     code = 128 + caught[-1] if caught else _CODES[result["ended"]]
     return result, code or int(lost > 0)
 

@@ -1,4 +1,4 @@
-"""The figures of runs on Spark for people: one run as a page, several policies as one table."""
+"""The figures of runs on Spark as text: one run, or several policies as one table."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,12 +17,12 @@ from penstock.runs.run_directory import JOURNAL
 
 Result = Mapping[str, Any]
 _WIDTH = 40
-#: Last topics that are named at most.
-_TOPICS = 3
+#: Maximum number of output topics named.
+_MAX_TOPICS = 3
 
 
 def report(result: Result, directory: Path) -> list[str]:
-    """One run: charts, replicas beside what the peak would take, then what happened."""
+    """Return one run: charts, replicas of each operator, then the facts."""
     if "replicas" not in result:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
@@ -35,7 +35,7 @@ def report(result: Result, directory: Path) -> list[str]:
 
 
 def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
-    """Several policies under the same arrivals: a table, then replicas and latency over time."""
+    """Return several policies under the same arrivals: a table, then charts over time."""
     measured = {name: result for name, result in results.items() if "replicas" in result}
     if not measured:
         return ["nothing was measured: the runs ended before their first decision"]
@@ -48,7 +48,7 @@ def comparison(results: Mapping[str, Result], directory: Path) -> list[str]:
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
     above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
     lines = align_rows([above, head, *rows])
-    return [*lines, "", *_courses(measured, directory), *_notes(next(iter(measured.values())))]
+    return [*lines, "", *_charts(measured, directory), *_notes(next(iter(measured.values())))]
 
 
 def _fold(text: str, indent: int = 0) -> list[str]:
@@ -80,7 +80,7 @@ def _operators(result: Result) -> list[str]:
 
 
 def _seconds(level: Mapping[str, Any], result: Result) -> str:
-    """What replicas, or executors, lasted all together."""
+    """Return replica-seconds or executor-seconds."""
     return pretty(round(level["avg"] * result["seconds"]))
 
 
@@ -88,15 +88,15 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     static = result["static_peak"]
     if static["replicas"]:
         share = percent(result["replicas"]["avg"] / static["replicas"])
-        peak = f"a deployment for the peak of {pretty(round(static['peak_rate'], 3))} records/s"
-        yield "replicas", f"{share} of what {peak} has at all times"
+        peak = f"the peak of {pretty(round(static['peak_rate'], 3))} records/s"
+        yield "replicas", f"{share} of a static deployment for {peak}"
     latency = result["latency_s"]
     if latency["avg"] is not None:
         percents = ("p50", "p95", "p99")
         spread = ", ".join(f"{name} {table_number(latency[name])} s" for name in percents)
         floor = result["floor_s"]
-        own = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
-        yield "latency", f"{spread}{own}"
+        batch = f"; the batches alone take {table_number(floor)} s" if floor is not None else ""
+        yield "latency", f"{spread}{batch}"
     yield from _objective(result)
     yield "changes", _changes(result)
     yield "executors", _executors(result)
@@ -118,7 +118,7 @@ def _changes(result: Result) -> str:
     if seconds["median"] is None:
         return count
     return (
-        f"{count}; there after {table_number(seconds['median'])} s"
+        f"{count}; effective after {table_number(seconds['median'])} s"
         f" ({pretty(batches['median'])} batches) in the median,"
         f" {table_number(seconds['max'])} s ({pretty(batches['max'])} batches) at most"
     )
@@ -133,10 +133,10 @@ def _executors(result: Result) -> str:
         f"{table_number(level['avg'])} on average, {level['max']} at most,"
         f" {_seconds(level, result)} executor-seconds"
     ]
-    for what, there in (("bought", "there"), ("returned", "gone")):
-        median_s = made[f"{what}_s"]["median"]
-        after = f" ({there} after {table_number(median_s)} s in the median)" if median_s else ""
-        parts.append(f"{made[what]} {what}{after}")
+    for key, verb, effect in (("bought", "requested", "ready"), ("returned", "released", "gone")):
+        median_s = made[f"{key}_s"]["median"]
+        after = f" ({effect} after {table_number(median_s)} s in the median)" if median_s else ""
+        parts.append(f"{made[key]} {verb}{after}")
     return "; ".join(parts)
 
 
@@ -149,18 +149,18 @@ def _records(records: Mapping[str, Any]) -> str:
         parts.append(f"{pretty(records['complete'])} processed")
     parts += [f"{pretty(records[key] or 0)} {key}" for key in ("lost", "doubled")]
     if records.get("waiting"):
-        parts.append(f"{pretty(records['waiting'])} not there yet")
+        parts.append(f"{pretty(records['waiting'])} not finished")
     parts += _done_by_operators(records.get("operators", {}))
     if records["strange"]:
         parts.append(f"{pretty(records['strange'])} that were never offered")
     if records["put_aside"]:
-        parts.append(f"{pretty(records['put_aside'])} put aside by on_error")
+        parts.append(f"{pretty(records['put_aside'])} sent to dead letters by on_error")
     parts.append(f"{pretty(records['dropped'])} dropped")
     return ", ".join(parts)
 
 
 def _done_by_operators(accounts: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Rows that functions left out or added, and that came too late."""
+    """Yield rows that functions filtered or added, and late rows."""
     for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
         for name, account in accounts.items():
             if account[key]:
@@ -172,18 +172,18 @@ def _notes(result: Result, directory: Path | None = None) -> Iterator[str]:
     if service_s:
         yield ""
         yield from _fold(
-            f"Each record waits {pretty(service_s)} s on average, as for the answer of a model"
-            " server; the work beside that is real, and short."
+            f"Each record waits {pretty(service_s)} s on average, like a call to a model server;"
+            " the other work is real and short."
         )
     if directory is not None and result["records"]["topics"]:
         yield ""
         yield from (
-            f"penstock topics tail {directory / 'topics' / topic} shows what came out"
-            for topic in list(result["records"]["topics"])[:_TOPICS]
+            f"penstock topics tail {directory / 'topics' / topic} shows the output"
+            for topic in list(result["records"]["topics"])[:_MAX_TOPICS]
         )
     if directory is not None and result["ended"] in ("stopped", "cut"):
         yield ""
-        yield f"penstock run --resume {directory} goes on where it stopped"
+        yield f"penstock run --resume {directory} resumes it"
 
 
 def _compared(name: str, result: Result) -> list[str]:
@@ -202,13 +202,13 @@ def _compared(name: str, result: Result) -> list[str]:
     ]
 
 
-def _courses(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
+def _charts(results: Mapping[str, Result], directory: Path) -> Iterator[str]:
     """Replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
     replicas = {n: [float(sum(t.status.running.values())) for t in c] for n, c in ticks.items()}
     latency = {name: _means(course) for name, course in ticks.items()}
-    # all policies on one scale, or they could not be compared
+    # one scale for all policies, so that they can be compared
     most = max((value for values in replicas.values() for value in values), default=0.0)
     longest = max((value for values in latency.values() for value in values), default=0.0)
     head = ["", f"replicas over time, up to {pretty(most)}", f"latency, up to {short(longest)} s"]

@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
         result["hindsight"] = compare(result["replica_hours"])
     if directory is not None:
         finish_run(directory, result)
-        print(f"kept in {directory}", file=sys.stderr)
+        print(f"run directory: {directory}", file=sys.stderr)
     if args.json:
         print(json.dumps(result, indent=2))
     else:
