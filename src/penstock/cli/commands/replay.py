@@ -3,9 +3,8 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,11 @@ from penstock import __version__
 from penstock.cli.options import parse_pairs
 from penstock.cli.verbs import add_command
 from penstock.control.decider import Decider
-from penstock.core.numbers import pretty
 from penstock.errors import InputError
-from penstock.reports.result_text import comparison, percent
-from penstock.reports.tables import align_rows
-from penstock.reports.text_charts import clock
+from penstock.reports.replay_text import answer_json, answers_text, summary_text
+from penstock.reports.result_text import comparison
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
-from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
+from penstock.runs.replay import replay, summary
 from penstock.runs.run_directory import RESULT, RunDirectory, read_run
 from penstock.runs.simulation import RunSpec, prepare_simulation
 
@@ -144,7 +141,7 @@ def with_policy(
 def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], list[str]]:
     answers = list(replay(question.run.journal.ticks, question.decider))
     if not answers:
-        raise InputError("", "holds no snapshot to answer", where=str(question.run.directory))
+        raise InputError("", "contains no snapshot to replay", where=str(question.run.directory))
     figures = summary(answers)
     data = {
         "loop": "open",
@@ -152,71 +149,26 @@ def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], li
         "recorded": question.recorded,
         "other": question.other,
         **figures,
-        "answers": [_answer_to_json(answer) for answer in answers],
+        "answers": [answer_json(answer) for answer in answers],
     }
     ran, asks = question.ran, question.asks
     head = [
-        f"open loop: what {asks} would have answered on the snapshots of {question.run.directory}",
-        f"There {ran} decided; nothing that {asks} answers here is carried out.",
+        f"open loop: decisions of {asks} on the snapshots of {question.run.directory}",
+        f"The run was scaled by {ran}; decisions of {asks} have no effect.",
         "",
-        f"replicas wanted: {ran} as recorded | {asks} as replayed",
+        f"replicas wanted: {ran}, recorded | {asks}, replayed",
     ]
-    return data, [*head, *_answers(answers, rows), "", *_summary(figures)]
-
-
-def _answer_to_json(answer: ReplayAnswer) -> dict[str, Any]:
-    return {
-        "at": answer.at,
-        "same": answer.same,
-        "recorded": wanted(answer.recorded),
-        "other": wanted(answer.other),
-    }
-
-
-def _answers(answers: Sequence[ReplayAnswer], rows: int | None) -> list[str]:
-    """The table; neighbours with equal answers share a row."""
-    names = list(answers[0].recorded.targets)
-    groups = [list(group) for _, group in groupby(answers, key=_cells)]
-    shown = [["from", "to", "ticks", "running", *names, "all", ""]]
-    for group in groups[:rows]:
-        first, running = group[0], sum(t.current for t in group[0].recorded.targets.values())
-        times = [clock(first.at), clock(group[-1].at), str(len(group)), str(running)]
-        shown.append([*times, *_cells(first)[1:], "" if first.same else "differs"])
-    lines = align_rows(shown, words=0)
-    if len(groups) > len(shown) - 1:
-        lines.append(f"... and {len(groups) - len(shown) + 1} more rows: --all shows them")
-    return lines
-
-
-def _cells(answer: ReplayAnswer) -> list[str]:
-    running = [target.current for target in answer.recorded.targets.values()]
-    # a policy may leave operators as they are by not naming them
-    kept = {name: target.current for name, target in answer.recorded.targets.items()}
-    before, now = wanted(answer.recorded), {**kept, **wanted(answer.other)}
-    pairs = [(before[name], now[name]) for name in before]
-    pairs.append((sum(before.values()), sum(now.values())))
-    return [str(running), *(f"{old} | {new}" for old, new in pairs)]
-
-
-def _summary(figures: dict[str, Any]) -> list[str]:
-    rows = [["", "same answer", "recorded, mean", "replayed, mean"]]
-    for name, part in [*figures["operators"].items(), ("all", figures)]:
-        both = part["wanted"]
-        means = (pretty(both["recorded"]), pretty(both["other"]))
-        rows.append([name, percent(part["same_share"]), *means])
-    changes = figures["changes"]
-    text = f"changes wanted at {figures['ticks']} ticks: {changes['recorded']} as recorded, "
-    return [*align_rows(rows), "", f"{text}{changes['other']} as replayed"]
+    return data, [*head, *answers_text(answers, rows), "", *summary_text(figures)]
 
 
 def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
     before, directory = question.run.result, question.run.directory
     if question.simulate is None:
-        hint = "replay it without --closed-loop"
+        hint = "omit --closed-loop"
         raise InputError("--closed-loop", "this run was not simulated", hint, str(directory))
     if before is None:
-        hint = "simulate it again to its end, or replay it without --closed-loop"
-        raise InputError("", f"has no {RESULT}: it did not finish", hint, str(directory))
+        hint = "simulate it again, or omit --closed-loop"
+        raise InputError("", f"has no {RESULT}: the run did not finish", hint, str(directory))
     after = question.simulate()
     data = {
         "loop": "closed",
@@ -225,6 +177,6 @@ def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
         "other": after,
     }
     ran, asks = question.ran, question.asks
-    head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"
+    head = f"closed loop: the load of {directory}, simulated with {asks}"
     columns = {f"{ran}, recorded": before, f"{asks}, simulated": after}
     return data, [head, "", *comparison(columns)]
