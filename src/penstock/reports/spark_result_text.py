@@ -128,15 +128,15 @@ def _executors(result: Result) -> str:
     level = result.get("executors")
     if level is None:
         return "none: in local mode all replicas share one process"
-    made = result["executor_changes"]
+    changes = result["executor_changes"]
     parts = [
         f"{table_number(level['avg'])} on average, {level['max']} at most,"
         f" {_seconds(level, result)} executor-seconds"
     ]
     for key, verb, effect in (("bought", "requested", "ready"), ("returned", "released", "gone")):
-        median_s = made[f"{key}_s"]["median"]
+        median_s = changes[f"{key}_s"]["median"]
         after = f" ({effect} after {table_number(median_s)} s in the median)" if median_s else ""
-        parts.append(f"{made[key]} {verb}{after}")
+        parts.append(f"{changes[key]} {verb}{after}")
     return "; ".join(parts)
 
 

@@ -117,7 +117,7 @@ def test_a_run_of_another_version_is_told(tmp_path: Path, capsys: Capture) -> No
     asked = (out / "run.toml").read_text()
     (out / "run.toml").write_text(asked.replace('penstock = "', 'penstock = "0.0.'))
     assert main(["replay", str(out)]) == 0
-    assert "note: this run was made by penstock 0.0." in capsys.readouterr().err
+    assert "note: this run was recorded by penstock 0.0." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

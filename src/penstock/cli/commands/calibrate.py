@@ -48,16 +48,18 @@ def run(args: argparse.Namespace) -> int:
     """Read the runs, fit, print the parameters."""
     if args.out is not None and args.out.suffix != ".toml":
         raise InputError("--out", f"must end in .toml, got {str(args.out)!r}")
-    made = calibrate([read_evidence(directory) for directory in args.runs])
+    calibration = calibrate([read_evidence(directory) for directory in args.runs])
     if args.out is not None:
-        write_text(args.out, to_toml(made), "--out")
+        write_text(args.out, to_toml(calibration), "--out")
         print(f"wrote {args.out}", file=sys.stderr)
-    print(json.dumps(to_json(made), indent=2) if args.json else as_text(_table(made)))
+    print(json.dumps(to_json(calibration), indent=2) if args.json else as_text(_table(calibration)))
     return 0
 
 
-def _table(made: Calibration) -> Table:
-    shown = [e for e in made.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")]
+def _table(calibration: Calibration) -> Table:
+    shown = [
+        e for e in calibration.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")
+    ]
     notes = [f"{_where(e)} {e.label}: {e.source}" for e in shown if e.fit and not e.is_fitted]
     sources = dict.fromkeys(e.source for e in shown if e.is_fitted)
     return Table(

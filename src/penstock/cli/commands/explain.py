@@ -133,7 +133,7 @@ def _changes(tick: Tick, operator: str | None) -> bool:
 
 
 def _decides(tick: Tick, operator: str | None) -> bool:
-    """Whether a tick has a decision about an operator, which may be newer than the run."""
+    """Whether a tick has a decision about an operator, which may have been added later."""
     return tick.decision is not None and operator in (None, *tick.decision.targets)
 
 
@@ -154,7 +154,7 @@ def _change(tick: Tick, operator: str | None) -> Iterator[str]:
 
 
 def _story(run: RunDirectory, tick: Tick, operator: str | None) -> str:
-    """The whole story of a tick that has a decision."""
+    """Return all details of a decision."""
     decision, snapshot = tick.decision, tick.snapshot
     if decision is None or snapshot is None:
         return ""
@@ -164,7 +164,7 @@ def _story(run: RunDirectory, tick: Tick, operator: str | None) -> str:
 
 
 def _measures(run: RunDirectory) -> tuple[str, ...]:
-    """What the policy looks at; nothing, if it is a file that is no longer there."""
+    """Return what the policy measures; nothing if its file no longer exists."""
     try:
         return find_policy(policy_asked(run.journal.run)).measures
     except InputError:

@@ -98,8 +98,8 @@ def run(args: argparse.Namespace) -> int:
     if grid.kind.one_by_one:
         print(f"{grid.name}: each run writes its output to {out / RUNS}", file=sys.stderr)
     with ProgressBar(grid.name) as bar:
-        tell = failed.append if grid.kind.one_by_one else None
-        run_all(grid.runs, grid.kind, out, jobs, bar.show, tell)
+        on_failure = failed.append if grid.kind.one_by_one else None
+        run_all(grid.runs, grid.kind, out, jobs, bar.show, on_failure)
     for error in failed:
         print(f"error: {error}", file=sys.stderr)
     if args.json:

@@ -57,7 +57,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A recorded run with what was asked of it, and the same with another policy."""
+    """A recorded run and its spec, and the same with another policy."""
 
     run: RunDirectory
     ran: str
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     recorded = read_run(Path(args.directory))
     if recorded.versions["penstock"] != __version__:
         version = recorded.versions["penstock"]
-        print(f"note: this run was made by penstock {version}", file=sys.stderr)
+        print(f"note: this run was recorded by penstock {version}", file=sys.stderr)
     if recorded.journal.begins_s:
         since = f"{recorded.journal.begins_s / 60:.0f} min"
         print(f"note: the journal of the first {since} was removed", file=sys.stderr)
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_simulated(
     run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
-    """A simulated run is prepared again, with what only the laboratory knows."""
+    """Prepare a simulated run again with the other policy."""
     asked = RunSpec.from_json(run.spec)
     prepared = prepare_simulation(with_policy(asked, policy or asked.policy, params, guards))
     return Question(
@@ -110,7 +110,7 @@ def _of_simulated(
 def _of_real(
     run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
-    """Of any other run the header says what its policy and its guards came to."""
+    """Take policy and guards of any other run from the header of its journal."""
     header = run.journal.run
     ran = policy_asked(header)
     asks, held = policy or ran, header.get("guards", {})
@@ -131,7 +131,7 @@ def _of_real(
 def with_policy(
     asked: RunSpec, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> RunSpec:
-    """The same run with another policy; parameters that were asked for stay with their policy."""
+    """Return the same run with another policy; parameters stay with their policy."""
     kept = asked.params if policy == asked.policy else {}
     return replace(
         asked, policy=policy, params={**kept, **params}, guards={**asked.guards, **guards}

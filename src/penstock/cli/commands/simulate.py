@@ -43,7 +43,7 @@ Defaults follow the thesis:
 --guard NAME=off switches a guard off. The run directory can be read by penstock explain and
 penstock replay.
 """
-#: Beyond this many records an engine that follows every one of them takes minutes.
+#: With more records, an engine that simulates each record takes minutes.
 _MANY = 10_000_000
 
 
@@ -161,7 +161,7 @@ def _tell(watchers: Iterable[Callable[[Tick], None]], tick: Tick) -> None:
 
 
 def spec_of(args: argparse.Namespace) -> RunSpec:
-    """What the options ask for."""
+    """Build the spec from the options."""
     return RunSpec(
         query=args.query,
         workload=args.workload,
@@ -181,7 +181,7 @@ def spec_of(args: argparse.Namespace) -> RunSpec:
 
 
 def title(prepared: PreparedSimulation) -> str:
-    """One line that says what ran."""
+    """Return one line that describes the run."""
     spec = prepared.spec
     length = minutes(prepared.schedule.duration_s)
     mode = "" if spec.mode == "operator" else f", {spec.mode}"
@@ -199,7 +199,7 @@ def _directory(args: argparse.Namespace, spec: RunSpec) -> Path | None:
 
 
 def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
-    """Tell how far it is, where somebody looks and it takes long."""
+    """Return a progress display for a long run on a terminal."""
     records = prepared.load.total_records
     if prepared.profile.level != "records" or records < _MANY:
         return []
@@ -219,8 +219,8 @@ def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
 
 
 def _hindsight(prepared: PreparedSimulation) -> Callable[[float], dict[str, Any]]:
-    """Return how replica-hours compare with the cheapest run that would have done."""
-    # loaded where it is asked for: other runs shall not wait for it
+    """Return a function that compares replica-hours with the hindsight optimum."""
+    # imported here because it takes long to load, and most runs do not need it
     from penstock.lab.hindsight.cheapest_run import beside, hindsight  # noqa: PLC0415
 
     bound = hindsight(prepared)

@@ -127,11 +127,11 @@ def _number(value: float) -> int | float:
 
 
 def _used(tree: Tree, given: dict[str, str]) -> dict[str, Any]:
-    """Return all parameters of a single workload; in an expression they stand in its name."""
+    """Return all parameters of a single workload; the name of an expression contains them."""
     if not isinstance(tree, Named):
         return {}
-    told = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
-    params, spikes = read_params(find_pattern(tree.name), told)
+    chosen = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
+    params, spikes = read_params(find_pattern(tree.name), chosen)
     return asdict(params) | (asdict(spikes) if spikes.wanted else {})
 
 
