@@ -1,5 +1,6 @@
 """Penstock: elastic stream processing on Spark."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
 __all__ = ["Pipeline", "__version__"]
 
 __version__ = "0.1.0"
+
+# quiet unless the program that uses Penstock configures logging
+logging.getLogger("penstock").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

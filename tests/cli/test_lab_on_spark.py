@@ -76,8 +76,7 @@ def test_a_grid_runs_once_each_run_in_its_directory(tmp_path: Path, capsys: Capt
         "words-dns-ds2-1066", "words-dns-static-1066",
     ]  # fmt: skip
     assert capsys.readouterr().out == (
-        f"real-a: 2 cells, 2 runs, 2 of them new, in {out}\n"
-        f"compare them: penstock lab compare {out}\n"
+        f"real-a: 2 cells, 2 runs, 2 of them new, in {out}\ncompare: penstock lab compare {out}\n"
     )
     assert main(["lab", "run", str(tmp_path / "a.toml"), "--out", str(out), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -98,7 +97,7 @@ def test_one_that_fails_is_told_and_tried_again(
     assert main(argv) == 1
     out, err = capsys.readouterr()
     assert "error: run words-dns-static-1066: the JVM has gone\n" in err
-    assert "2 runs, 1 of them new" in out and "1 failed: the same command tries" in out
+    assert "2 runs, 1 of them new" in out and "1 failed: the same command runs" in out
     bench(figures)
     assert main(argv) == 0
 
@@ -115,7 +114,7 @@ def test_an_interrupt_keeps_what_is_done(
     (tmp_path / "a.toml").write_text(GRID.format(name="a", scale="1"))
     argv = ["lab", "run", str(tmp_path / "a.toml"), "--out", str(tmp_path / "a")]
     assert main(argv) == 130
-    assert "stopped; the same command goes on with what is left" in capsys.readouterr().err
+    assert "interrupted; the same command resumes" in capsys.readouterr().err
     bench(figures)
     assert main(argv) == 0
     assert "2 runs, 1 of them new" in capsys.readouterr().out
@@ -130,9 +129,9 @@ def test_one_seed_has_no_intervals_and_is_compared_all_the_same(
     assert main(["lab", "compare", str(out)]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Rates are 1/10, and operators wait.\n\nwords, dns\n")
-    assert "one seed only (1066): there are no intervals" in shown
+    assert "one seed (1066): no intervals" in shown
     assert "replica hours: ds2 ~ static\nlatency avg (s): static ~ ds2\n" in shown
-    assert "nothing tells how certain" in shown and "%" not in shown and "±" not in shown
+    assert "certainty of the order is unknown" in shown and "%" not in shown and "±" not in shown
 
 
 @pytest.mark.usefixtures("bench")
@@ -157,11 +156,11 @@ def test_many_directories_are_one_document_that_says_how_it_was_made(
     assert "real-c: Rates are 1/20, and operators wait." in above
     assert "Each cell: replica hours / latency avg (s)." in above
     assert "| real-c: words, dns | 4.0 / 4.0 | 3.0 / 5.0 |" in above
-    assert text.count("nothing tells how certain") == 1
+    assert text.count("certainty of the order is unknown") == 1
     assert [section.partition("\n")[0] for section in sections] == ["real-a", "real-b", "real-c"]
     for section in sections:
         assert section.count("\n### words, dns\n") == 1
-        assert "Pair by pair" not in section, "one seed tells no certainty"
+        assert "Pairwise differences" not in section, "one seed tells no certainty"
     assert "<h2>real-b: words, dns</h2>" in page.read_text()
     rows = list(csv.DictReader(sheet.read_text().splitlines()))
     assert {row["grid"] for row in rows} == {"real-a", "real-b", "real-c"}
@@ -187,7 +186,7 @@ def test_what_only_a_simulator_can_is_refused(tmp_path: Path, capsys: Capture) -
     capsys.readouterr()
     assert main(["lab", "compare", str(out), "--hindsight"]) == 2
     err = capsys.readouterr().err
-    assert err.startswith(f"error: --hindsight: {str(out)!r} holds runs on Spark\nhint: ")
+    assert err.startswith(f"error: --hindsight: {str(out)!r} contains runs on Spark\nhint: ")
     for jobs in ("2", "0"):
         again = tmp_path / "again"
         argv = ["lab", "run", str(tmp_path / "a.toml"), "--out", str(again), "--jobs", jobs]

@@ -16,7 +16,7 @@ from penstock.cli.main import build_parser, main
         (["simulate", "--minuts=3"], "unknown option --minuts: did you mean '--minutes'?"),
         (["reproduce", "thesus"], "did you mean 'thesis'?"),
         (["simulate", "--minutes=--"], "argument --minutes: expected one argument"),
-        (["simulate", "q1"], "too much: q1"),
+        (["simulate", "q1"], "unexpected argument: q1"),
     ],
 )
 def test_what_is_not_known_is_answered_with_the_nearest(

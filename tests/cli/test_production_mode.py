@@ -88,7 +88,7 @@ def test_the_statement_names_what_a_person_needs(shop: str) -> None:
         "  policy     ds2, every 15 s",
         "  objective  latency below 3 s",
         "  output     large -> store (egress)",
-        "  kept in    runs/shop (journal.jsonl, spark.log)",
+        "  directory  runs/shop (journal.jsonl, spark.log)",
         "  status     penstock status runs/shop",
         "  stop       Ctrl-C, or penstock stop runs/shop",
         "  resume     penstock run --resume runs/shop",

@@ -103,7 +103,7 @@ def test_progress_and_what_comes_after_it() -> None:
     live.look(sight())
     assert "[######..................] 0:30 of 2:00" in drawn(live)
     live.look(sight(second=120.0, is_draining=True))
-    assert "working off what waits" in drawn(live)
+    assert "draining the backlog" in drawn(live)
     live.look(sight(duration_s=float("inf")))
     assert drawn(live) == "images  0:30"
 

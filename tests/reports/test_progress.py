@@ -45,13 +45,13 @@ def test_a_terminal_gets_a_bar_on_one_line() -> None:
 
 def test_what_is_there_already_is_not_part_of_the_way() -> None:
     lines = show(io.StringIO(), 10, kept=8).splitlines()
-    assert lines[0] == "grid: 8 of 10 are there already"
+    assert lines[0] == "grid: 8 of 10 exist already"
     assert lines[-1].startswith("grid: 100 %, 2 of 2")
-    assert show(io.StringIO(), 10, kept=10) == "grid: 10 of 10 are there already\n"
+    assert show(io.StringIO(), 10, kept=10) == "grid: 10 of 10 exist already\n"
 
 
 def test_who_interrupts_is_told_that_nothing_is_lost() -> None:
     stream = io.StringIO()
     with pytest.raises(KeyboardInterrupt), ProgressBar("grid", stream):
         raise KeyboardInterrupt
-    assert "the same command goes on" in stream.getvalue()
+    assert "the same command resumes" in stream.getvalue()

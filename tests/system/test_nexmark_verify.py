@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.cli import nexmark_verification as shown
 from penstock.cli.main import main
-from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, verify
+from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
+from penstock.reports.verification_text import as_json, as_page
 
 #: Events per second of event time: so few that windows close and sessions split.
 CASES = {
@@ -30,7 +30,7 @@ def test_a_rescaled_query_gives_what_duckdb_says(
 ) -> None:
     told: list[float] = []
     seen = verify(spec, spark, tmp_path / "run", told.append)
-    assert seen.is_right, shown.as_page(spec, seen)
+    assert seen.is_right, as_page(spec, seen)
     assert seen.rows > 15
     # behind an operator that tells little, a change may find no rows, and then there is no batch
     busy = {name: n for name, n in seen.changes.items() if name not in ("largest", "sink")}
@@ -63,15 +63,15 @@ def made(missing: int = 0, extra: int = 0, late: int = 0, changes: int = CHANGES
     ],
 )
 def test_only_equal_rows_and_real_changes_are_enough(seen: Verified, enough: bool) -> None:
-    assert shown.is_enough(CASES["q1"], seen) is enough
+    assert is_verified(CASES["q1"], seen) is enough
 
 
 def test_rows_that_differ_are_shown() -> None:
-    page = shown.as_page(CASES["q1"], made(missing=1, extra=1))
+    page = as_page(CASES["q1"], made(missing=1, extra=1))
     assert "NOT EQUAL" in page
     assert "missing: {'auction': 7}" in page
-    assert "too many: {'auction': 7}" in page
-    told = shown.as_json(CASES["q1"], made(missing=1))
+    assert "extra: {'auction': 7}" in page
+    told = as_json(CASES["q1"], made(missing=1))
     assert (told["missing"], told["extra"], told["equal"]) == (1, 0, False)
     assert json.loads(json.dumps(told)) == told
 

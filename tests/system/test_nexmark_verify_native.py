@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from penstock.cli import nexmark_verification as shown
 from penstock.errors import InputError
-from penstock.lab.nexmark_verify import Verified, VerifySpec, verify
+from penstock.lab.nexmark_verify import Verified, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
+from penstock.reports.verification_text import as_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,13 +39,13 @@ def test_the_variant_that_is_meant() -> None:
 def test_who_had_too_few_changes_is_told_what_to_do() -> None:
     spec = VerifySpec(query="q7", events=9, rescale=True)
     seen = Verified(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
-    assert not shown.is_enough(spec, seen)
-    _, _, hint = shown.as_page(spec, seen).splitlines()
+    assert not is_verified(spec, seen)
+    _, _, hint = as_page(spec, seen).splitlines()
     assert hint == (
-        "  too few changes: sink changed its replicas 0 times, 3 were wanted;"
-        " what has no rows has no batches, so give more --events"
+        "  too few changes: sink was rescaled 0 times, at least 3 required;"
+        " use more --events, because an operator without rows runs no batches"
     )
-    assert len(shown.as_page(VerifySpec(query="q7", events=9), seen).splitlines()) == 2
+    assert len(as_page(VerifySpec(query="q7", events=9), seen).splitlines()) == 2
 
 
 @pytest.mark.spark
@@ -55,7 +55,7 @@ def test_windows_of_spark_are_verified_while_they_are_rescaled(
 ) -> None:
     spec = VerifySpec(query="q7", events=6000, rate=50.0, rescale=True)
     seen = verify(spec, spark, tmp_path / "run", lambda _: None)
-    assert seen.is_right, shown.as_page(spec, seen)
+    assert seen.is_right, as_page(spec, seen)
     # of twelve windows all but those that the last batches might have closed
     assert 8 <= seen.rows < 13
     assert seen.changes["window"] >= 3

@@ -350,7 +350,10 @@ def test_simulate_takes_operators_from_the_profile(
         (["calibrate", "nowhere"], "there is no such directory"),
         (["calibrate", "{runs}/q1-testrun", "-o", "p.json"], "must end in .toml"),
         (["twin", "{runs}/q1-testrun", "--seeds", "0"], "must be at least 1"),
-        (["twin", "{runs}/q1-testrun", "{runs}/q1-cosine", "--svg", "a.svg"], "draws one run"),
+        (
+            ["twin", "{runs}/q1-testrun", "{runs}/q1-cosine", "--svg", "a.svg"],
+            "works with one run only",
+        ),
         (["twin", "{runs}/q1-testrun", "--profile", "flink"], "no measured pipeline 'q1'"),
         (["twin", "{runs}/q1-testrun"], "q1 was measured with service_s=0.015, the run has"),
         (["twin", "nowhere", "--profile", "flink"], "there is no such directory"),

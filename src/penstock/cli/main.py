@@ -1,4 +1,4 @@
-"""The command `penstock`. Data goes to stdout, talk to stderr; exit code 2: you can mend it."""
+"""The command `penstock`: results on stdout, messages on stderr, exit code 2 for user errors."""
 
 import argparse
 import io
@@ -11,34 +11,36 @@ from importlib import import_module
 
 from penstock import __version__
 from penstock.cli import commands as command_modules
+from penstock.cli.options import configure_logging
 from penstock.cli.parser import Parser, shorten
 from penstock.errors import InputError, PenstockError
 
-#: An exit code for what should never happen, as sysexits.h has it.
+#: Exit code of an internal error, as in sysexits.h.
 EX_SOFTWARE = 70
-#: An environment variable that shows the traceback of a failure.
+#: If this environment variable is set, errors are printed with their traceback.
 DEBUG = "PENSTOCK_DEBUG"
 
 EXAMPLES = """\
 examples:
-  penstock policies                                 which policies there are
-  penstock decide --policy ds2 run.jsonl            what would DS2 do here?
-  penstock decide --policy ds2 --explain run.jsonl  and why?
-  penstock simulate --policy ds2 --out runs/wave    what happens if DS2 drives a pipeline?
-  penstock explain runs/wave                        why did it change, and why not?
-  penstock replay runs/wave --policy dhalion        what would Dhalion have answered there?
-  penstock status runs/images                       how is it? the exit code tells
-  penstock stop runs/images                         stop it gently
-  penstock topics ls runs/images                    what waits in a run's topics?
-  penstock lab run experiments/policies-on-cosine.toml    many runs; then lab compare
-  penstock reproduce thesis --seeds 5               what do papers claim, and what comes out?
+  penstock policies                                 list the policies
+  penstock decide --policy ds2 run.jsonl            what would DS2 decide?
+  penstock decide --policy ds2 --explain run.jsonl  the same, with the reasons
+  penstock simulate --policy ds2 --out runs/wave    simulate a run with DS2
+  penstock explain runs/wave                        why did replicas change?
+  penstock replay runs/wave --policy dhalion        what would Dhalion decide?
+  penstock run images --speed-up 20                 run a pipeline on Spark
+  penstock status runs/images                       health, also as exit code
+  penstock stop runs/images                         stop after running batches
+  penstock topics ls runs/images                    rows and readers of topics
+  penstock lab run experiments/policies-on-cosine.toml    run a grid; then lab compare
+  penstock reproduce thesis --seeds 5               check claims of a paper
 """
 
 
 def build_parser(command: str = "") -> argparse.ArgumentParser:
     """Make the parser; every module in `commands/` is a command.
 
-    If a command is named, only its module is loaded, which saves half of the start.
+    If a command is named, only its module is loaded, which halves the start time.
     """
     parser = Parser(
         prog="penstock",
@@ -61,42 +63,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     argv = sys.argv[1:] if argv is None else argv
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # a name that is not Unicode, or a terminal that is not, must not end a command
+        # characters that the terminal cannot show must not end a command
         sys.stdout.reconfigure(errors="backslashreplace")
     args = build_parser(argv[0] if argv else "").parse_args(argv)
+    configure_logging(args)
     try:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
     except InputError as error:
-        _tell("\n".join(shorten(line) for line in str(error).splitlines()))
+        _print_error("\n".join(shorten(line) for line in str(error).splitlines()))
         return 2
     except PenstockError as error:
-        # nothing that a hint below could mend: one line, for logs
-        _tell(shorten(" ".join(str(error).split())))
+        # one line, for logs
+        _print_error(shorten(" ".join(str(error).split())))
         return 1
     except BrokenPipeError:
-        # somebody closed the pipe, as `| head` does; point stdout elsewhere so exit is quiet
+        # the reader closed the pipe, as `| head` does; redirect stdout so that exit is quiet
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
     except OSError as error:
-        _tell(shorten(str(error)))
+        _print_error(shorten(str(error)))
         return 1
     except Exception as error:
-        what = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
-        _tell(f"unexpected {what}\nhint: {_where(error)}; please report it with this command")
+        text = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
+        _print_error(f"unexpected {text}\nhint: {_bug_hint(error)}")
         return EX_SOFTWARE
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     print(f"error: {message}", file=sys.stderr)
     if os.environ.get(DEBUG):
         traceback.print_exc()
 
 
-def _where(error: Exception) -> str:
+def _bug_hint(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
-    return f"a fault of penstock in {place}, not yours; {DEBUG}=1 shows more"
+    report = f"please report it with the command and the output of {DEBUG}=1"
+    return f"this is a bug in penstock ({place}); {report}"

@@ -1,9 +1,80 @@
 """Options that several commands share."""
 
 import argparse
+import json
+import logging
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from penstock.errors import InputError
+
+#: The logger of everything in Penstock; `penstock/__init__.py` gives it a null handler.
+LOGGER = "penstock"
+LOG_FORMATS = ("text", "json")
+
+
+def log_options() -> argparse.ArgumentParser:
+    """Return the parent parser with the options that every command has."""
+    parent = argparse.ArgumentParser(add_help=False)
+    group = parent.add_argument_group("logging")
+    group.add_argument("--verbose", action="store_true", help="write log lines to stderr")
+    group.add_argument(
+        "--log-format",
+        choices=LOG_FORMATS,
+        metavar="FORMAT",
+        help="text or json, one object per line; implies --verbose",
+    )
+    return parent
+
+
+def configure_logging(args: argparse.Namespace) -> None:
+    """Send Penstock's log records to stderr if the options ask for it."""
+    logger = logging.getLogger(LOGGER)
+    for handler in [h for h in logger.handlers if isinstance(h, _StderrHandler)]:
+        logger.removeHandler(handler)
+    if not (args.verbose or args.log_format):
+        logger.setLevel(logging.NOTSET)
+        return
+    handler = _StderrHandler(sys.stderr)
+    handler.setFormatter(_JsonFormatter() if args.log_format == "json" else _TextFormatter())
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+
+
+class _StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """The handler that `configure_logging` installs, and may replace."""
+
+
+class _TextFormatter(logging.Formatter):
+    """Time in UTC, level, logger, message."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802, ARG002
+        """Write the time as ISO 8601 in UTC."""
+        return _iso_time(record)
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write time, level, logger and message, and the traceback if there is one."""
+        fields = {
+            "time": _iso_time(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+def _iso_time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
 def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:

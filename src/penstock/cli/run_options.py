@@ -1,4 +1,4 @@
-"""Options of a run on Spark and what they start; `run` and `nexmark run` share them."""
+"""Options of a run on Spark, and how they start it; `run` and `nexmark run` share them."""
 
 import argparse
 import json
@@ -18,63 +18,73 @@ if TYPE_CHECKING:
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add what can be asked of a run, besides what runs and where it is kept."""
+    """Add the options of a run, except for the pipeline and the directory."""
     add = parser.add_argument
     add("--workload", metavar="NAME", help="see penstock workload")
     add(
         "--minutes",
         type=read_minutes,
         metavar="N",
-        help="length of the workload, or of the run (what takes 2 minutes)",
+        help="length of the workload or run (default: 2 minutes after --speed-up)",
     )
     add(
         "--speed-up",
         type=float,
         default=1.0,
         metavar="X",
-        help="the same in less time (%(default)g)",
+        help="divide all times by X, keep the rates (default: %(default)g)",
     )
     add(
         "--rate-scale",
         type=float,
         default=1.0,
         metavar="Y",
-        help="every rate times Y (%(default)g)",
+        help="multiply all rates by Y (default: %(default)g)",
     )
-    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
+    add("--seed", type=int, default=SEED, metavar="S", help="random seed (default: %(default)s)")
     policies = parser.add_mutually_exclusive_group()
     policies.add_argument(
-        "--policy", metavar="NAME", help=f"see penstock policies ({DEFAULT_POLICY})"
+        "--policy", metavar="NAME", help=f"see penstock policies (default: {DEFAULT_POLICY})"
     )
-    policies.add_argument("--compare", metavar="A,B,..", help="these policies, one by one")
+    policies.add_argument(
+        "--compare", metavar="A,B,..", help="run these policies one after the other"
+    )
     _add_how(parser)
-    add("--plain", action="store_true", help="one line a decision instead of a live view")
+    add("--plain", action="store_true", help="print one line per decision instead of a live view")
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     for option, about in (
         ("--param", "parameter of the policy"),
-        ("--guard", "guard, see policies --guards"),
+        ("--guard", "guard, see penstock policies --guards"),
         ("--workload-param", "parameter of the workload"),
     ):
         add(option, action="append", default=[], metavar="K=V", help=about)
-    add("--initial", metavar="N", help="replicas at the start: 2, or resize:1,recognise:3")
-    add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
-    add("--interval", type=float, metavar="S", help="time between decisions (15)")
-    add("--batch", type=float, default=1.0, metavar="S", help="length of a batch (%(default)s)")
-    about = "restart operators that fail for so long (for ever; 5 with produces)"
+    add("--initial", metavar="N", help="initial replicas: 2, or resize:1,recognise:3")
+    add("--objective", type=float, metavar="S", help="latency objective (default: the pipeline's)")
+    add("--interval", type=float, metavar="S", help="time between decisions (default: 15)")
+    add(
+        "--batch",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="target length of a batch (default: %(default)s)",
+    )
+    about = "restart failing operators for this long (default: no limit; 5 with @produces)"
     add("--retry-for", type=float, metavar="MINUTES", help=about)
     add("--dry-run", action="store_true", help="decide, but change nothing")
-    about = "keep at most so many MB of the journal (80)"
+    about = "maximum size of the journal in MB (default: 80)"
     add("--journal-mb", type=float, metavar="N", help=about)
-    add("--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] (one process)")
-    add("--executors", metavar="A:B", help="least and most executors of a cluster (1:WORKERS)")
+    add(
+        "--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] for one process"
+    )
+    add("--executors", metavar="A:B", help="minimum and maximum executors (default: 1:WORKERS)")
 
 
 def run_pipeline(args: argparse.Namespace) -> int:
-    """Run, keep the run, show it."""
-    # loaded where it is needed: other commands shall not wait for Spark
+    """Run the pipeline and print the result."""
+    # imported here because it loads Spark, which other commands do not need
     from penstock.reports.run_view import ScreenView  # noqa: PLC0415
     from penstock.runs.execution import (  # noqa: PLC0415
         default_directory,
@@ -101,8 +111,8 @@ def run_pipeline(args: argparse.Namespace) -> int:
         execution = execute(prepared, directory, view, args.allow_removal)
         return _show_all({"": execution}, directory, args)
     if args.param:
-        hint = "compare policies as they are, or run them one by one with --policy"
-        raise InputError("--param", "parameters belong to one policy, but --compare has many", hint)
+        hint = "omit --param, or run each policy with --policy NAME --param K=V"
+        raise InputError("--param", "cannot be combined with --compare", hint)
     names = [name.strip() for name in args.compare.split(",") if name.strip()]
     runs = prepare_policies(spec, names)
     first = next(iter(runs.values()), None)
@@ -116,7 +126,7 @@ def run_pipeline(args: argparse.Namespace) -> int:
 
 
 def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
-    """What the options ask for."""
+    """Build the spec from the options."""
     from penstock.runs.spec import SparkSpec  # noqa: PLC0415
 
     return SparkSpec(
@@ -144,11 +154,11 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
 
 
 def _refuse_others(args: argparse.Namespace) -> None:
-    """A run goes on as it was asked for."""
+    """Refuse options that would change a resumed run."""
     given = args.pipeline or args.policy or args.compare or args.param or args.guard or args.set
     if given or args.master or args.executors:
-        hint = "give --resume DIR alone, or begin another run"
-        raise InputError("--resume", "goes on with what its run.toml says", hint)
+        hint = "use --resume DIR without them, or start another run"
+        raise InputError("--resume", "takes its options from run.toml", hint)
 
 
 def _show_all(
@@ -157,7 +167,7 @@ def _show_all(
     """Print the results and return the exit code; a single run has the name ""."""
     from penstock.reports.spark_result_text import comparison, report  # noqa: PLC0415
 
-    print(f"kept in {directory}", file=sys.stderr)
+    print(f"run directory: {directory}", file=sys.stderr)
     results = {name: execution.result for name, execution in executions.items()}
     single = results.get("")
     if args.json:

@@ -6,6 +6,7 @@ change is in progress its operator gets no other: a policy that steps from the r
 would revert part of it. Moves of slices are not retried: their policy decides again.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from penstock.engines.events import Event, FailedEvent, GaveUpEvent, RetriedEven
 from penstock.engines.port import Engine, Plan, Status
 from penstock.errors import RescaleError
 
+_LOG = logging.getLogger(__name__)
 DRY_RUN = "dry run"
 #: Ticks are not on time to the millisecond; what is due this soon is not put off for an interval.
 SLACK_S = 0.5
@@ -142,8 +144,10 @@ class Execution:
         """Request a change of the engine; return the error if it refuses."""
         error = None
         try:
+            _LOG.info("rescale at %.1f s: %s, %d moves", at, replicas, len(moves))
             self._engine.apply(Plan(replicas=replicas, moves=moves))
         except Exception as refusal:  # any error: the pipeline still runs, and the loop continues
+            _LOG.info("rescale at %.1f s refused: %s", at, refusal)
             error = refusal
         if self._patience is not None:
             for name, wanted in replicas.items():

@@ -1,6 +1,8 @@
 """Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
 
 import random
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from penstock.core.progress import WorkProgress
 from penstock.engines.events import FailedEvent, RescaledEvent
 from penstock.engines.port import Plan
+from penstock.engines.spark.cluster.masters import check_java
+from penstock.engines.spark.cluster.session import end_session, start_session
+from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
@@ -23,13 +29,24 @@ from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.common import OUT, QueryTruth, Variant, check_variant
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import FixedRate
-from penstock.nexmark.truths import RowDifference, difference, events_of, true_rows
+from penstock.nexmark.truths import (
+    RowDifference,
+    check_database,
+    difference,
+    events_of,
+    true_rows,
+)
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs.run_lock import quiet_spark_loggers, silence_accumulator_server
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
 #: How often every operator gets other replicas on the way.
 CHANGES = 4
+#: Changes of replicas that every operator must have had.
+MIN_CHANGES = CHANGES - 1
+#: Tasks that run at once, and replicas that are started beforehand.
+_SLOTS, _WARM = 20, 8
 #: Rows that are put into a topic at once, and seconds after which nothing is waited for.
 _PART, _PATIENCE_S = 1 << 14, 600.0
 #: Events per second of event time: windows, sessions and days close within few events, also of
@@ -99,6 +116,37 @@ class Verified:
         return self.difference.is_none and not self.late
 
 
+def is_verified(spec: VerifySpec, result: Verified) -> bool:
+    """Whether the rows are right and every operator was rescaled often enough."""
+    enough = not spec.rescale or min(result.changes.values()) >= MIN_CHANGES
+    return result.is_right and enough
+
+
+def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> Verified:
+    """Verify in a new Spark session and a temporary directory."""
+    spec.check()
+    check_java()
+    check_database()
+
+    def show_share(share: float) -> None:
+        show(WorkProgress(total=spec.events, kept=0, done=int(share * spec.events)))
+
+    show_share(0.0)
+    spec.pipeline().check()
+    home = Path(tempfile.mkdtemp(prefix="penstock-verify-"))
+    try:
+        quiet_spark_loggers()
+        spark = start_session(f"verify {spec.query}", _SLOTS, home / "spark.log")
+        silence_accumulator_server(spark)
+        try:
+            start_workers(spark, _WARM, home / "warm")
+            return verify(spec, spark, home / "run", show_share)
+        finally:
+            end_session(spark)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
 def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
     """Fill the topics, let the query work them off, and compare."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
@@ -164,7 +212,7 @@ def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show
         if engine.failed:
             raise PenstockError("\n".join(engine.failed.values()))
         if time.monotonic() > deadline:
-            raise PenstockError(f"the query did not come to its end in {_PATIENCE_S:g} s")
+            raise PenstockError(f"the query did not finish in {_PATIENCE_S:g} s")
         status = engine.status()
         ends = (RescaledEvent, FailedEvent)
         stopping -= {event.operator for event in status.events if isinstance(event, ends)}

@@ -1,1 +1,1 @@
-"""Results for people: tables, pictures, one page. Knows nothing of how they came about."""
+"""Text, tables, charts, pictures and HTML from the data of runs."""

@@ -1,4 +1,4 @@
-"""What all pictures share: size, frame, legend, scale, and how they are written.
+"""Size, frame, legend, scale and file format of all pictures.
 
 matplotlib is loaded only when something is drawn.
 """
@@ -20,7 +20,7 @@ DOTS = 100
 #: A scale is logarithmic where the largest value is that many times the smallest.
 _MANY_TIMES = 20
 _GREY = "0.35"
-#: Where a label may stand from its point, in dots, the most welcome first.
+#: Offsets of a label from its point, in dots, the preferred ones first.
 _PLACES = ((10, 13), (10, -13), (-10, 13), (-10, -13), (10, 28), (10, -28), (-10, 28), (-10, -28))
 _Box = tuple[float, float, float, float]
 
@@ -35,7 +35,7 @@ def new_figure(height: float) -> Any:
 
 
 def save(figure: Any, target: Target) -> None:
-    """Write a figure; the same one gives the same bytes."""
+    """Write a figure; equal figures give equal bytes."""
     kind = target.suffix.lower() if isinstance(target, Path) else ".svg"
     if kind not in ENDINGS:
         problem = f"must end in {', '.join(ENDINGS)}, got {str(target)!r}"
@@ -44,8 +44,8 @@ def save(figure: Any, target: Target) -> None:
     try:
         with import_module("matplotlib").rc_context({"svg.hashsalt": "penstock"}):
             figure.savefig(target, format=kind[1:], dpi=DOTS, metadata=undated)
-    except OSError as wrong:
-        raise InputError("picture", f"cannot be written: {wrong}") from None
+    except OSError as error:
+        raise InputError("picture", f"cannot be written: {error}") from None
 
 
 def as_svg(draw: Callable[[TextIO], None]) -> str:
@@ -113,7 +113,7 @@ def scale(axes: Any, values: Sequence[float], log: bool | None = None) -> None:
         axes.yaxis.set_minor_formatter(ticker.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
-        if all(float(value).is_integer() for value in values):  # half a replica is nothing
+        if all(float(value).is_integer() for value in values):  # counts have no fractions
             axes.yaxis.set_major_locator(ticker.MaxNLocator(nbins="auto", integer=True))
         axes.yaxis.set_major_formatter(ticker.EngFormatter(sep=""))
 
@@ -145,12 +145,12 @@ def label_points(axes: Any, points: Sequence[tuple[float, float]], labels: Seque
 
 
 def _label_box(dot: tuple[float, float], place: tuple[float, float], label: str) -> _Box:
-    """About the room that a label takes at a place beside a dot."""
+    """Return the approximate box of a label beside a dot."""
     wide = 7.6 * len(label)
     left = dot[0] + place[0] - (wide if place[0] < 0 else 0)
     middle = dot[1] + place[1]
     return (left, middle - 8, left + wide, middle + 8)
 
 
-def _overlap(one: _Box, other: _Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(a: _Box, b: _Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

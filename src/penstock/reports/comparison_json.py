@@ -1,4 +1,4 @@
-"""A comparison for machines: JSON, and one line a figure."""
+"""A comparison as JSON and as CSV with one line per figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from penstock.reports.tables import as_csv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupComparison:
-    """A grid whose cells were compared, group by group."""
+    """The comparison of one grid, group by group."""
 
     name: str
-    #: What people should know about its results.
+    #: A remark on its results.
     note: str = ""
-    #: Runs of the grid that have no result, and all of them.
+    #: Runs without a result, and all runs of the grid.
     missing: int = 0
     runs: int = 0
     groups: tuple[Group, ...]
@@ -30,7 +30,7 @@ def as_spreadsheet(grids: Sequence[GroupComparison]) -> str:
 
 
 def as_json(grid: GroupComparison) -> dict[str, Any]:
-    """Return everything for machines."""
+    """Return all figures as JSON."""
     return {
         "name": grid.name,
         "note": grid.note,
@@ -58,7 +58,7 @@ def _lines(group: Group) -> Iterator[tuple[object, ...]]:
 
 
 def _numbers(interval: Interval | None) -> dict[str, float | None]:
-    """Mean, low and high; None where unknown, for JSON and CSV know no infinity."""
+    """Return mean, low and high; None where unknown, because JSON has no infinity."""
     if interval is None:
         return dict.fromkeys(("mean", "low", "high"))
     known = interval.is_known

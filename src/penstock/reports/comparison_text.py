@@ -1,9 +1,10 @@
-"""A comparison for people: tables, rankings, one page."""
+"""A comparison as text, Markdown and HTML: tables, rankings, pictures."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from penstock.core.numbers import table_number
 from penstock.lab.comparison.cells import (
     CERTAIN,
     CONTESTED,
@@ -17,7 +18,6 @@ from penstock.lab.comparison.cells import (
 from penstock.lab.comparison.statistics import Interval
 from penstock.reports.canvas import as_svg
 from penstock.reports.comparison_json import GroupComparison
-from penstock.reports.comparison_overview import overview, title
 from penstock.reports.page import Drawing, Section, make_page
 from penstock.reports.pictures import Point, Range, pareto
 from penstock.reports.tables import (
@@ -28,7 +28,7 @@ from penstock.reports.tables import (
     with_margin,
 )
 
-#: Figures of the table for people; the files for machines have all of them.
+#: Columns of the table; JSON and CSV have all figures.
 _COLUMNS = {
     "replicas_avg": "replicas\navg",
     "replicas_max": "replicas\nmax",
@@ -41,24 +41,21 @@ _COLUMNS = {
     "replica_hours": "replica\nhours",
     "hindsight_ratio": "times\nhindsight",
 }
-_FRONT = "* nothing else here is both cheaper (replica hours) and faster (mean latency)"
+_FRONT = "* no other policy is both cheaper (replica hours) and faster (mean latency)"
 _HINDSIGHT = (
-    "times hindsight: replica hours over the fewest that keep the objective all the time; "
-    "who breaks it may need less"
+    "times hindsight: replica hours divided by the minimum that always meets the objective; "
+    "a policy that misses the objective may need less"
 )
 _STEPS = (
-    "Each step says how certain it is that the one before is better, over paired seeds: "
-    f"< from {100 * CERTAIN:g} % on, ~ below."
+    "The percentage between two policies is the certainty that the first is better, over paired "
+    f"seeds: < from {100 * CERTAIN:g} %, ~ below."
 )
 
-_ONE_SEED = (
-    "One seed: each order was seen once, and nothing tells how certain a step is, "
-    "which is what ~ stands for."
-)
+_ONE_SEED = "One seed: the certainty of the order is unknown, which ~ stands for."
 
 _DETERMINISTIC = (
-    "Deterministic: one run. The seeds change nothing, so nothing tells how certain a step is, "
-    "which is what ~ stands for."
+    "Deterministic: all seeds give the same results, so the certainty of the order is unknown, "
+    "which ~ stands for."
 )
 
 Writer = Callable[[float | None, float, float], str]
@@ -74,7 +71,7 @@ def as_terminal(grids: Sequence[GroupComparison]) -> str:
         for group in grid.groups:
             parts += [group.name, "", as_text(_table(group, with_margin, f"± {_over(group)}")), ""]
             parts += [*_rankings(group), "", ""]
-    if (whole := overview(grids)) is not None:
+    if (whole := _overview(grids)) is not None:
         parts += [as_text(whole), ""]
     return "\n".join([*parts, *_legend(grids)])
 
@@ -83,7 +80,7 @@ def as_document(heading: str, grids: Sequence[GroupComparison], command: str) ->
     """Return tables, rankings and pairs as Markdown; one section a grid if there are many."""
     parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
     parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
-    if (whole := overview(grids)) is not None:
+    if (whole := _overview(grids)) is not None:
         parts += [f"{whole.title}.", "", as_markdown(replace(whole, title="")), ""]
     depth = "###" if len(grids) > 1 else "##"
     for grid in grids:
@@ -99,11 +96,11 @@ def as_document(heading: str, grids: Sequence[GroupComparison], command: str) ->
 
 def as_page(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
     """Return one HTML page with a picture for each group."""
-    whole = overview(grids)
+    whole = _overview(grids)
     sections = [Section(title="Overview", tables=(whole,))] if whole is not None else []
-    for grid, group in ((one, group) for one in grids for group in one.groups):
+    for grid, group in ((g, group) for g in grids for group in g.groups):
         section = Section(
-            title=title(grids, grid, group),
+            title=_group_title(grids, grid, group),
             paragraphs=(*_rankings(group), _steps(group)),
             drawings=_drawings(group),
             tables=(_table(group, with_interval),),
@@ -113,8 +110,34 @@ def as_page(heading: str, grids: Sequence[GroupComparison], command: str) -> str
     return make_page(heading, sections, *_notes(grids), f"Made by: {command}")
 
 
+def _overview(grids: Sequence[GroupComparison]) -> Table | None:
+    """Return one row per group; None for a single group, which has a table already."""
+    groups = [(_group_title(grids, grid, group), group) for grid in grids for group in grid.groups]
+    if len(groups) < 2:
+        return None
+    labels = tuple(dict.fromkeys(row.label for _, group in groups for row in group.rows))
+    rows = [(name, *(_means_cell(group, label) for label in labels)) for name, group in groups]
+    heading = f"Each cell: {' / '.join(figure.title for figure in CONTESTED)}"
+    return Table(title=heading, columns=("", *labels), rows=tuple(rows))
+
+
+def _group_title(grids: Sequence[GroupComparison], grid: GroupComparison, group: Group) -> str:
+    """Return the name of a group, with its grid if there are several."""
+    return f"{grid.name}: {group.name}" if len(grids) > 1 else group.name
+
+
+def _means_cell(group: Group, label: str) -> str:
+    found = [row for row in group.rows if row.label == label]
+    return _means_text(found[0]) if found else "-"
+
+
+def _means_text(row: Row) -> str:
+    means = (row.figures[figure.key] for figure in CONTESTED)
+    return " / ".join("-" if known is None else table_number(known.mean) for known in means)
+
+
 def percent(certainty: float) -> str:
-    """Write a certainty without ever rounding it up to full.
+    """Write a certainty, never rounded up to 100 %.
 
     >>> [percent(c) for c in (0.5, 0.984375, 0.9949, 0.99995)]
     ['50 %', '98 %', '99.4 %', '> 99.9 %']
@@ -129,21 +152,21 @@ def percent(certainty: float) -> str:
 def _table(group: Group, write: Writer, interval: str = "") -> Table:
     shown = {f.key: _COLUMNS[f.key] for f in group.shown if f.key in _COLUMNS}
     rows = [(_name(row), *(_cell(row, key, write) for key in shown)) for row in group.rows]
-    over = interval or f"mean [95 % interval] over {len(group.seeds)} paired seeds"
+    over = interval or f"mean [95 % confidence interval] over {len(group.seeds)} paired seeds"
     if group.is_deterministic:
-        over = "deterministic: one run (every seed gave the same results)"
+        over = "deterministic: all seeds gave the same results"
     elif len(group.seeds) == 1:
-        over = f"one seed only ({group.seeds[0]}): there are no intervals"
+        over = f"one seed ({group.seeds[0]}): no intervals"
     notes = (_FRONT, over, *([_HINDSIGHT] if HINDSIGHT.key in shown else []))
     return Table(columns=("policy", *shown.values()), rows=tuple(rows), notes=notes)
 
 
 def _over(group: Group) -> str:
-    return f"is the wider half of the 95 % interval over {len(group.seeds)} paired seeds"
+    return f"is the larger half of the 95 % interval over {len(group.seeds)} paired seeds"
 
 
 def _legend(grids: Sequence[GroupComparison]) -> list[str]:
-    """What the signs between policies mean, said once."""
+    """Return the meaning of the signs between policies, once."""
     return list(dict.fromkeys(_steps(group) for grid in grids for group in grid.groups))
 
 
@@ -154,12 +177,12 @@ def _steps(group: Group) -> str:
 
 
 def _has_pairs(group: Group) -> bool:
-    """Whether pairs tell more than the table: a certainty, which one seed does not give."""
+    """Whether there are certainties to show, which need several seeds."""
     return bool(group.pairs) and len(group.seeds) > 1
 
 
 def _notes(grids: Sequence[GroupComparison]) -> Iterator[str]:
-    """What is to be known of the grids; what holds for several is said once."""
+    """Yield the notes of the grids, equal ones once."""
     for note in dict.fromkeys(grid.note for grid in grids if grid.note):
         names = ", ".join(grid.name for grid in grids if grid.note == note)
         yield f"{names}: {note}" if len(grids) > 1 else note
@@ -204,7 +227,7 @@ def _pairs(group: Group) -> Table:
         for figure in CONTESTED:
             row += _verdict(pair, figure.key)
         rows.append(tuple(row))
-    return Table(title="Pair by pair", columns=tuple(columns), rows=tuple(rows), words=2)
+    return Table(title="Pairwise differences", columns=tuple(columns), rows=tuple(rows), words=2)
 
 
 def _drawings(group: Group) -> tuple[Drawing, ...]:

@@ -1,4 +1,4 @@
-"""Decisions written for people: measured, formula, proposal, guards, result."""
+"""Decisions as text: measurements, formula, proposal, guards, result."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import fill
@@ -8,7 +8,7 @@ from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
-#: Columns that a story may take, so that it reads well in a terminal and in a mail.
+#: Maximum width of the text.
 WIDTH = 80
 
 LABEL = {
@@ -30,7 +30,7 @@ LABEL = {
 def explain(
     decision: Decision, snapshot: Snapshot, measures: Sequence[str], *, guarded: bool
 ) -> str:
-    """Return the whole story of one decision."""
+    """Return one decision with all details."""
     head = f"at {pretty(decision.at)} s, {decision.policy}"
     if decision.placement is not None:
         return "\n".join([head, *_explain_placement(decision.placement)])
@@ -38,7 +38,7 @@ def explain(
     for name, target in decision.targets.items():
         op = snapshot.operators[name]
         lines.append(f"  {name}: {_verdict(target)} ({target.reason})")
-        lines += _rows(_story(op, target, snapshot, measures, guarded=guarded))
+        lines += _rows(_details(op, target, snapshot, measures, guarded=guarded))
     return "\n".join(lines)
 
 
@@ -52,7 +52,7 @@ def _replicas(n: int) -> str:
     return f"{n} replica" if n == 1 else f"{n} replicas"
 
 
-def _story(
+def _details(
     op: OperatorSnapshot,
     target: Target,
     snapshot: Snapshot,

@@ -34,7 +34,8 @@ from penstock.engines.events import (
     StepEvent,
     UnknownEvent,
 )
-from penstock.reports.text_charts import clock, table
+from penstock.reports.tables import align_rows
+from penstock.reports.text_charts import clock
 from penstock.reports.text_layout import hang
 
 _SENTENCES = {str(why): why.sentence for why in Why}
@@ -256,7 +257,7 @@ def explain_unchanged(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterat
         return
     yield "why not at the other ticks:"
     rows = [[f"{n:,}" for n in (counts[name][reason] for name in operators)] for reason in reasons]
-    for line, text in zip(table([operators, *rows], left=0), ["", *reasons], strict=True):
+    for line, text in zip(align_rows([operators, *rows], words=0), ["", *reasons], strict=True):
         yield hang(f"  {line} ", text, len(line) + 4)
 
 

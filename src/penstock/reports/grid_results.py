@@ -1,70 +1,36 @@
-"""`penstock lab compare`: what the directories of grids hold, side by side."""
+"""Reads the results of grids from their directories and compares their cells."""
 
-import argparse
-import json
-import shlex
 import sys
 from pathlib import Path
 
 from penstock.errors import InputError
-from penstock.files.text import is_file, write_text
+from penstock.files.text import is_file
 from penstock.lab.comparison.cells import compare
 from penstock.lab.grid.grid import Grid, read_grid
 from penstock.lab.grid.runner import kept_results
 from penstock.lab.hindsight.bounds import with_hindsight
-from penstock.reports.comparison_json import GroupComparison, as_json, as_spreadsheet
-from penstock.reports.comparison_text import as_document, as_page, as_terminal
+from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.progress import ProgressBar
 
-#: The grid as it was run, beside its results.
+#: A copy of the grid, in its results directory.
 GRID_FILE = "grid.toml"
 
 
-def run_compare(args: argparse.Namespace) -> int:
-    """Compare what each directory holds, and write it wherever it is wanted."""
-    jobs = jobs_of(args)
-    found = {directory: _grid_in(directory) for directory in args.directories}
-    if args.hindsight:
-        _refuse_real(found)
-    grids = [
-        _compared(directory, grid, jobs, hindsight=args.hindsight)
-        for directory, grid in found.items()
-    ]
-    title = grids[0].name if len(grids) == 1 else ""
-    if (path := args.markdown) is not None:
-        page = as_document(title or path.stem, grids, _command(args, "--markdown"))
-        _write(path, page, "--markdown")
-    if (path := args.html) is not None:
-        _write(path, as_page(title or path.stem, grids, _command(args, "--html")), "--html")
-    if args.csv is not None:
-        _write(args.csv, as_spreadsheet(grids), "--csv")
-    if args.json:
-        told = [as_json(grid) for grid in grids]
-        print(json.dumps(told[0] if len(told) == 1 else {"grids": told}, indent=2))
-    else:
-        print(as_terminal(grids))
-    return 0
-
-
-def jobs_of(args: argparse.Namespace) -> int | None:
-    """Return how many processes are asked for."""
-    if args.jobs is not None and args.jobs < 1:
-        raise InputError("--jobs", f"must be at least 1, got {args.jobs}")
-    jobs: int | None = args.jobs
-    return jobs
-
-
-def _grid_in(directory: Path) -> Grid:
+def find_grid(directory: Path) -> Grid:
+    """Read the grid that was run in a directory."""
     file = directory / GRID_FILE
     if not is_file(file):
-        hint = "give the directory that penstock lab run has written"
+        hint = "give a directory that penstock lab run has written"
         raise InputError("DIR", f"there is no {GRID_FILE} in {str(directory)!r}", hint)
     return read_grid(file)
 
 
-def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool) -> GroupComparison:
+def compare_grid(
+    directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool
+) -> GroupComparison:
+    """Compare the cells of a grid, with the results that its directory has."""
     kept = kept_results(grid.runs, grid.backend, directory)
-    _tell(kept.missing, kept.outdated, directory)
+    _print_gaps(kept.missing, kept.outdated, directory)
     results = kept.results
     if not any(results.values()):
         raise InputError("DIR", f"there are no results in {str(directory)!r}")
@@ -80,32 +46,20 @@ def _compared(directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool)
     )
 
 
-def _refuse_real(found: dict[Path, Grid]) -> None:
-    """What would have been the least is known for the simulator, whose capacities are known."""
-    for directory, grid in found.items():
+def check_hindsight(grids: dict[Path, Grid]) -> None:
+    """Refuse runs on Spark: only the capacities of the simulator are known."""
+    for directory, grid in grids.items():
         if grid.backend.name != "simulator":
-            problem = f"{str(directory)!r} holds runs on {grid.backend.name.capitalize()}"
-            hint = "it is computed for simulated runs only: compare these without it"
+            problem = f"{str(directory)!r} contains runs on {grid.backend.name.capitalize()}"
+            hint = "works for simulated runs only: omit --hindsight"
             raise InputError("--hindsight", problem, hint)
 
 
-def _command(args: argparse.Namespace, option: str) -> str:
-    """What makes a file, for whoever wants to make it again."""
-    more = ["--hindsight"] if args.hindsight else []
-    directories, path = map(str, args.directories), str(vars(args)[option.removeprefix("--")])
-    return shlex.join(["penstock", "lab", "compare", *directories, *more, option, path])
-
-
-def _tell(missing: int, outdated: int, directory: Path) -> None:
-    """Say what the comparison lacks."""
+def _print_gaps(missing: int, outdated: int, directory: Path) -> None:
+    """Report runs that are missing or outdated."""
     again = f"; penstock lab run {directory / GRID_FILE} --out {directory} runs them"
     if missing:
         print(f"{missing} runs are missing{again}", file=sys.stderr)
     if outdated:
-        changed = "a pipeline, policy, load or simulator that has changed since"
-        print(f"{outdated} runs were made with {changed}{again} again", file=sys.stderr)
-
-
-def _write(path: Path, text: str, option: str) -> None:
-    write_text(path, text, option)
-    print(f"written: {path}", file=sys.stderr)
+        changed = "the pipeline, policy, workload or simulator changed since"
+        print(f"{outdated} runs are outdated: {changed}{again} again", file=sys.stderr)

@@ -209,7 +209,7 @@ def _progress(sight: RunProgress) -> str:
     share = min(1.0, sight.second / sight.duration_s)
     full = round(_BAR * share)
     bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
-    rest = "working off what waits" if sight.is_draining else f"of {duration(sight.duration_s)}"
+    rest = "draining the backlog" if sight.is_draining else f"of {duration(sight.duration_s)}"
     return f"{bar} {duration(sight.second)} {rest}"
 
 

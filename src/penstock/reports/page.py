@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: words, tables, pictures."""
+"""A self-contained HTML page: text, tables, pictures."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from penstock.reports.tables import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A picture as SVG text, with what it shows in words."""
+    """A picture as SVG text, with its caption."""
 
     svg: str
     caption: str
@@ -24,7 +24,7 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     drawings: tuple[Drawing, ...] = ()
     tables: tuple[Table, ...] = ()
-    #: Shown when somebody asks for them.
+    #: Collapsed at first.
     folded: tuple[Table, ...] = ()
 
 
@@ -63,7 +63,7 @@ def _paragraph(text: str) -> str:
 
 
 def _drawing(prefix: str, drawing: Drawing) -> str:
-    """Place a picture; its names get a prefix, so that two on a page do not mix theirs up."""
+    """Place a picture; its ids get a prefix, because ids are unique per page."""
     svg = drawing.svg[drawing.svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}', svg)

@@ -98,8 +98,8 @@ def over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
     column[-1].set_xlim(min(minutes, default=0), max(minutes, default=1))
     column[-1].set_xlabel("minutes")
     figure.align_ylabels(column)
-    told = _told_apart(panels)
-    head(figure, title, {label: handle for label, handle in handles.items() if label in told})
+    in_legend = _legend_labels(panels)
+    head(figure, title, {label: handle for label, handle in handles.items() if label in in_legend})
     save(figure, target)
 
 
@@ -179,21 +179,23 @@ def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
     labels = {line.label: line.policy for panel in panels for line in panel.lines}
     ours = [label for label, policy in labels.items() if policy]
     styles = dict(zip(ours, styles_of([labels[label] for label in ours]), strict=True))
-    told = _told_apart(panels)
+    in_legend = _legend_labels(panels)
     others = [label for label in labels if not labels[label]]
-    plain = {label: PLAIN[i % len(PLAIN)] for i, label in enumerate(o for o in others if o in told)}
+    plain = {
+        label: PLAIN[i % len(PLAIN)] for i, label in enumerate(o for o in others if o in in_legend)
+    }
     return styles | {label: Style(plain.get(label, "#555555")) for label in others}
 
 
-def _told_apart(panels: Sequence[Panel]) -> set[str]:
+def _legend_labels(panels: Sequence[Panel]) -> set[str]:
     """Labels that share a panel with others, so that the legend must name them."""
     return {line.label for panel in panels if len(panel.lines) > 1 for line in panel.lines}
 
 
 def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Keep the places that no other one beats, by cost."""
-    kept: list[tuple[float, float]] = []
+    front: list[tuple[float, float]] = []
     for cost, latency in sorted(places):
-        if not kept or latency < kept[-1][1]:
-            kept.append((cost, latency))
-    return kept
+        if not front or latency < front[-1][1]:
+            front.append((cost, latency))
+    return front

@@ -1,4 +1,4 @@
-"""A line on stderr that tells how far many runs have come, and how long it will take."""
+"""A progress bar on stderr with the time left."""
 
 import sys
 import time
@@ -11,9 +11,9 @@ _WIDTH = 30
 
 
 class ProgressBar:
-    """Shows every step on a terminal; elsewhere one line for each tenth of the way.
+    """Redraws a bar on a terminal; elsewhere prints one line per 10 %.
 
-    with Bar("grid") as bar:
+    with ProgressBar("grid") as bar:
         run_all(specs, out, jobs, bar.show)
     """
 
@@ -29,28 +29,28 @@ class ProgressBar:
         self._resumes = resumes
         self._began_s = clock()
         self._tenths = 0
-        #: What was told last.
+        #: The last progress shown.
         self.last = WorkProgress(total=0, kept=0, done=0)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the line; somebody who interrupts what can go on is told that nothing is lost."""
+        """End the line; after an interrupt, say how to resume."""
         new = self.last.total - self.last.kept
         if self._stream.isatty() and new:
             print(file=self._stream)
         if kind is KeyboardInterrupt and self._resumes:
-            print("stopped; the same command goes on with what is left", file=self._stream)
+            print("interrupted; the same command resumes", file=self._stream)
 
     def show(self, progress: WorkProgress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         self.last = progress
         done, new = progress.done, progress.total - progress.kept
         if done == 0:
             self._began_s = self._clock()
             if progress.kept:
-                found = f"{progress.kept} of {progress.total} are there already"
+                found = f"{progress.kept} of {progress.total} exist already"
                 print(f"{self._what}: {found}", file=self._stream)
         if not new:
             return
@@ -73,7 +73,7 @@ class ProgressBar:
 
 
 def duration(seconds: float) -> str:
-    """Write a time to wait.
+    """Write a duration.
 
     >>> duration(65), duration(3605)
     ('1:05', '1:00:05')

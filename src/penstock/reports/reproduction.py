@@ -1,4 +1,4 @@
-"""Verdicts on claims as text, Markdown and one HTML page."""
+"""Verdicts on the claims of papers as text, Markdown and HTML."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ PANELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redrawn:
-    """A figure with the runs that it shows, and the policy of each."""
+    """A figure with its runs and their policies."""
 
     figure: PaperFigure
     curves: Mapping[str, Curves]
@@ -54,7 +54,7 @@ class Chapter:
 
     @property
     def summary(self) -> str:
-        """How many claims came out how."""
+        """Return the number of claims for each answer."""
         counts = [(a, sum(v.answer is a for v in self.verdicts)) for a in ClaimAnswer]
         return f"{len(self.verdicts)} claims: " + ", ".join(f"{n} {a}" for a, n in counts)
 
@@ -139,7 +139,7 @@ def _why(verdict: Verdict) -> str:
 
 
 def printed_table(chapter: Chapter) -> Table | None:
-    """The tables that the paper printed beside ours; None if it has none here."""
+    """Return the published tables beside ours; None if the paper has none here."""
     printed = chapter.published.printed
     if printed is None:
         return None
@@ -153,7 +153,7 @@ def printed_table(chapter: Chapter) -> Table | None:
 
 
 def pairs_sentence(chapter: Chapter) -> str:
-    """How many ordered pairs of the printed tables come out in the same order."""
+    """Return how many ordered pairs of the printed tables have the same order here."""
     printed = chapter.published.printed
     if printed is None:
         return ""

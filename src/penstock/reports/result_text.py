@@ -1,14 +1,14 @@
-"""The figures of a run for people: one run as a page, several beside each other."""
+"""The figures of simulated runs as text: one run, or several side by side."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from penstock.core.numbers import pretty
-from penstock.reports.text_charts import table
+from penstock.reports.tables import align_rows
 from penstock.runs.result import HindsightCost, RunResult
 from penstock.runs.result_parts import RunScores
 
-#: What is compared: label, path into the result, unit.
+#: Rows of a comparison: label, path into the result, unit.
 COMPARED = (
     ("replicas, mean", "replicas.avg", ""),
     ("replicas, most", "replicas.max", ""),
@@ -28,7 +28,7 @@ COMPARED = (
 
 
 def report(result: RunResult) -> list[str]:
-    """One run: spread of replicas and latency, then what happened, then each operator."""
+    """Return one run: replicas and latency, totals, operators."""
     scores = result.scores
     if scores is None:
         return ["nothing was measured: the run ended before its first tick"]
@@ -36,21 +36,21 @@ def report(result: RunResult) -> list[str]:
 
 
 def comparison(results: Mapping[str, RunResult]) -> list[str]:
-    """Several runs, one column each."""
+    """Return several runs, one column each."""
     rows = [["", *results, ""]]
     for label, path, unit in COMPARED:
-        values = [look_up(result.to_json(), path) for result in results.values()]
+        values = [find_figure(result.to_json(), path) for result in results.values()]
         if any(value is not None for value in values):
             rows.append([label, *(_shown(value, unit) for value in values), unit])
-    lines = table([row[:-1] for row in rows])
+    lines = align_rows([row[:-1] for row in rows])
     wide = max(map(len, lines))
     return [f"{line:<{wide}} {row[-1]}".rstrip() for line, row in zip(lines, rows, strict=True)]
 
 
-def look_up(result: Mapping[str, Any], path: str) -> Any:
-    """Return a figure by its path, None if the run has none.
+def find_figure(result: Mapping[str, Any], path: str) -> Any:
+    """Return a figure by its path; None if the run has no such figure.
 
-    >>> look_up({"slo": {"objective_s": 60.0}}, "slo.objective_s")
+    >>> find_figure({"slo": {"objective_s": 60.0}}, "slo.objective_s")
     60.0
     """
     value: Any = result
@@ -84,7 +84,7 @@ def _spread(scores: RunScores) -> list[str]:
     ):
         if statistics["avg"] is not None:
             rows.append([label, *(_cell(statistics, column) for column in columns)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _cell(statistics: Mapping[str, float], column: str) -> str:
@@ -93,8 +93,7 @@ def _cell(statistics: Mapping[str, float], column: str) -> str:
 
 def _facts(result: RunResult, scores: RunScores) -> list[str]:
     rows = [*_what_happened(result, scores), *_what_it_cost(result, scores)]
-    wide = max(len(label) for label, _ in rows)
-    return [f"{label:<{wide}}  {text}" for label, text in rows]
+    return align_rows(rows, words=2)
 
 
 def _what_happened(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
@@ -118,7 +117,7 @@ def _what_happened(result: RunResult, scores: RunScores) -> Iterator[tuple[str, 
 
 
 def late_text(late: Mapping[str, int]) -> str:
-    """Say how many rows came after the watermark, by operator.
+    """Return how many rows were late, by operator.
 
     >>> late_text({"minutes": 3, "sessions": 1})
     '4 rows came after the watermark: minutes 3, sessions 1'
@@ -138,7 +137,7 @@ def _operators(scores: RunScores) -> list[str]:
     for name, operator in scores.operators.items():
         numbers = (operator.replicas.avg, operator.replicas.max, operator.rescales)
         rows.append([name, *(pretty(number) for number in numbers)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _hindsight(cost: HindsightCost) -> str:

@@ -1,4 +1,4 @@
-"""The picture of one run: load, replicas, queues and latency over the same minutes."""
+"""The picture of one run: load, replicas, queues and latency over time."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from penstock.runs.tick_json import operators_of
 
 
 def draw_run(journal: Journal, target: Path, title: str) -> None:
-    """Draw a journal into a file; what was not measured leaves a gap, or no panel at all."""
+    """Draw a journal into a file; missing measurements leave a gap, or no panel."""
     panels = _panels(journal.ticks, journal.run.get("objective_s"))
     over_time([panel for panel in panels if _has_values(panel)], target, title)
 

@@ -1,4 +1,4 @@
-"""What `penstock run` states before it starts: what will run, and how to get along with it."""
+"""What `penstock run` prints before it starts: the run, and the commands to manage it."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
         "policy": [_policy(prepared)],
         "objective": [_objective(prepared)],
         "output": list(_outputs(pipeline, directory)),
-        "kept in": [f"{directory} ({JOURNAL}, spark.log)"],
+        "directory": [f"{directory} ({JOURNAL}, spark.log)"],
         "status": [f"penstock status {directory}"],
         "stop": [f"Ctrl-C, or penstock stop {directory}"],
         "resume": [f"penstock run --resume {directory}"],
@@ -34,7 +34,7 @@ def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
 
 def _length(prepared: PreparedSparkRun) -> str:
     if prepared.load is not None:
-        return f"{duration(prepared.duration_s)} of a workload, then what waits is worked off"
+        return f"{duration(prepared.duration_s)} of a workload, then the backlog is drained"
     if math.isfinite(prepared.duration_s):
         return f"production mode, for {duration(prepared.duration_s)}"
     return "production mode, until it is stopped"
@@ -59,13 +59,13 @@ def _bounds(operator: Operator) -> str:
 
 
 def _policy(prepared: PreparedSparkRun) -> str:
-    dry = ", which changes nothing (dry run)" if prepared.spec.dry_run else ""
+    dry = ", dry run: decisions are not applied" if prepared.spec.dry_run else ""
     return f"{prepared.policy.name}, every {pretty(prepared.interval_s)} s{dry}"
 
 
 def _objective(prepared: PreparedSparkRun) -> str:
     if prepared.objective_s is None:
-        return "none: latency is measured only"
+        return "none: latency is only measured"
     return f"latency below {pretty(prepared.objective_s)} s"
 
 
@@ -78,7 +78,7 @@ def _outputs(pipeline: Pipeline, directory: Path) -> Iterator[str]:
 
 
 def _lines(facts: Mapping[str, list[str]]) -> Iterator[str]:
-    """One label a fact; what belongs to it goes on in the next lines."""
+    """Yield one or more lines per fact, the label on the first one."""
     for label, parts in facts.items():
         line = ""
         for part in parts:

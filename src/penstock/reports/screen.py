@@ -1,4 +1,4 @@
-"""Where a run is shown: redrawn in place on a terminal, elsewhere one line a tick."""
+"""Shows a run: redrawn in place on a terminal, elsewhere one line per tick."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from penstock.reports.live_view import Live, decision_lines, event_lines, plain_
 from penstock.reports.progress import duration
 from penstock.runs.observer import RunProgress, StopRequest
 
-STOPPING = "stopping at the end of the batch; Ctrl-C again ends at once"
+STOPPING = "stopping after the running batches; press Ctrl-C again to stop at once"
 _HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 #: What is said when it happens, not at the next tick.
 _URGENT = (RestartingEvent, FailedEvent, SlowBatchEvent)

@@ -1,4 +1,4 @@
-"""The figures of runs on Spark for people: one run as a page, several policies as one table."""
+"""The figures of runs on Spark as text: one run, or several policies as one table."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,8 @@ from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.result_text import late_text, percent
-from penstock.reports.text_charts import short, sparkline, table
+from penstock.reports.tables import align_rows
+from penstock.reports.text_charts import short, sparkline
 from penstock.reports.timeline import Timeline
 from penstock.runs.journal import read_recent, read_ticks
 from penstock.runs.result import RunResult
@@ -18,8 +19,8 @@ from penstock.runs.run_directory import JOURNAL
 from penstock.runs.spark_result import OperatorAccount, RecordBalance, SparkResult
 
 _WIDTH = 40
-#: Last topics that are named at most.
-_TOPICS = 3
+#: Maximum number of output topics named.
+_MAX_TOPICS = 3
 
 
 class _MeasuredRun(NamedTuple):
@@ -37,7 +38,7 @@ def _measured(result: RunResult) -> _MeasuredRun | None:
 
 
 def report(result: RunResult, directory: Path) -> list[str]:
-    """One run: charts, replicas beside what the peak would take, then what happened."""
+    """Return one run: charts, replicas of each operator, then the facts."""
     run = _measured(result)
     if run is None:
         return ["nothing was measured: the run ended before its first decision"]
@@ -51,7 +52,7 @@ def report(result: RunResult, directory: Path) -> list[str]:
 
 
 def comparison(results: Mapping[str, RunResult], directory: Path) -> list[str]:
-    """Several policies under the same arrivals: a table, then replicas and latency over time."""
+    """Return several policies under the same arrivals: a table, then charts over time."""
     runs = {name: _measured(result) for name, result in results.items()}
     measured = {name: run for name, run in runs.items() if run is not None}
     if not measured:
@@ -64,11 +65,11 @@ def comparison(results: Mapping[str, RunResult], directory: Path) -> list[str]:
     rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
     above += ["latency, s", "", "", "", "objective", "", "records", "", ""]
-    lines = table([above, head, *rows])
+    lines = align_rows([above, head, *rows])
     return [
         *lines,
         "",
-        *_courses(measured, directory),
+        *_charts(measured, directory),
         *_notes(next(iter(measured.values())).spark),
     ]
 
@@ -98,11 +99,11 @@ def _operators(run: _MeasuredRun) -> list[str]:
     replicas = run.scores.replicas
     whole = [table_number(replicas.avg), str(replicas.max), str(static.replicas)]
     rows.append(["all", *whole, str(run.scores.rescales), _seconds(replicas, run)])
-    return table(rows)
+    return align_rows(rows)
 
 
 def _seconds(level: CountStatistics, run: _MeasuredRun) -> str:
-    """What replicas, or executors, lasted all together."""
+    """Return replica-seconds or executor-seconds."""
     return pretty(round(level.avg * run.spark.measures.seconds))
 
 
@@ -110,15 +111,15 @@ def _facts(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
     static = run.spark.measures.static_peak
     if static.replicas:
         share = percent(run.scores.replicas.avg / static.replicas)
-        peak = f"a deployment for the peak of {pretty(round(static.peak_rate, 3))} records/s"
-        yield "replicas", f"{share} of what {peak} has at all times"
+        peak = f"the peak of {pretty(round(static.peak_rate, 3))} records/s"
+        yield "replicas", f"{share} of a static deployment for {peak}"
     latency = run.scores.latency_s
     if latency.avg is not None:
         percents = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
         spread = ", ".join(f"{name} {table_number(value)} s" for name, value in percents.items())
         floor = run.spark.measures.floor_s
-        own = f"; {table_number(floor)} s of it is the batches' own" if floor is not None else ""
-        yield "latency", f"{spread}{own}"
+        batch = f"; the batches alone take {table_number(floor)} s" if floor is not None else ""
+        yield "latency", f"{spread}{batch}"
     yield from _objective(run.scores)
     yield "changes", _changes(run)
     yield "executors", _executors(run)
@@ -140,7 +141,7 @@ def _changes(run: _MeasuredRun) -> str:
     if seconds.median is None:
         return count
     return (
-        f"{count}; there after {table_number(seconds.median)} s"
+        f"{count}; effective after {table_number(seconds.median)} s"
         f" ({pretty(batches.median or 0)} batches) in the median,"
         f" {table_number(seconds.max)} s ({pretty(batches.max or 0)} batches) at most"
     )
@@ -155,12 +156,12 @@ def _executors(run: _MeasuredRun) -> str:
         f"{table_number(level.avg)} on average, {level.max} at most,"
         f" {_seconds(level, run)} executor-seconds"
     ]
-    for count, verb, times, there in (
-        (changes.bought, "bought", changes.bought_s, "there"),
-        (changes.returned, "returned", changes.returned_s, "gone"),
+    for count, verb, times, effect in (
+        (changes.bought, "requested", changes.bought_s, "ready"),
+        (changes.returned, "released", changes.returned_s, "gone"),
     ):
         median_s = times.median
-        after = f" ({there} after {table_number(median_s)} s in the median)" if median_s else ""
+        after = f" ({effect} after {table_number(median_s)} s in the median)" if median_s else ""
         parts.append(f"{count} {verb}{after}")
     return "; ".join(parts)
 
@@ -174,18 +175,18 @@ def _records(records: RecordBalance) -> str:
         parts.append(f"{pretty(records.complete)} processed")
     parts += [f"{pretty(records.lost)} lost", f"{pretty(records.doubled)} doubled"]
     if records.waiting:
-        parts.append(f"{pretty(records.waiting)} not there yet")
+        parts.append(f"{pretty(records.waiting)} not finished")
     parts += _done_by_operators(records.operators)
     if records.strange:
         parts.append(f"{pretty(records.strange)} that were never offered")
     if records.put_aside:
-        parts.append(f"{pretty(records.put_aside)} put aside by on_error")
+        parts.append(f"{pretty(records.put_aside)} sent to dead letters by on_error")
     parts.append(f"{pretty(records.dropped)} dropped")
     return ", ".join(parts)
 
 
 def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]:
-    """Rows that functions left out or added, and that came too late."""
+    """Yield rows that functions filtered or added, and late rows."""
     for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
         for name, account in accounts.items():
             if rows := getattr(account, key):
@@ -197,18 +198,18 @@ def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
     if service_s:
         yield ""
         yield from _fold(
-            f"Each record waits {pretty(service_s)} s on average, as for the answer of a model"
-            " server; the work beside that is real, and short."
+            f"Each record waits {pretty(service_s)} s on average, like a call to a model server;"
+            " the other work is real and short."
         )
     if directory is not None and spark.records.topics:
         yield ""
         yield from (
-            f"penstock topics tail {directory / 'topics' / topic} shows what came out"
-            for topic in list(spark.records.topics)[:_TOPICS]
+            f"penstock topics tail {directory / 'topics' / topic} shows the output"
+            for topic in list(spark.records.topics)[:_MAX_TOPICS]
         )
     if directory is not None and spark.ended in ("stopped", "cut"):
         yield ""
-        yield f"penstock run --resume {directory} goes on where it stopped"
+        yield f"penstock run --resume {directory} resumes it"
 
 
 def _compared(name: str, run: _MeasuredRun) -> list[str]:
@@ -227,13 +228,13 @@ def _compared(name: str, run: _MeasuredRun) -> list[str]:
     ]
 
 
-def _courses(results: Iterable[str], directory: Path) -> Iterator[str]:
+def _charts(results: Iterable[str], directory: Path) -> Iterator[str]:
     """Replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
     replicas = {n: [float(sum(t.status.running.values())) for t in c] for n, c in ticks.items()}
     latency = {name: _means(course) for name, course in ticks.items()}
-    # all policies on one scale, or they could not be compared
+    # one scale for all policies, so that they can be compared
     most = max((value for values in replicas.values() for value in values), default=0.0)
     longest = max((value for values in latency.values() for value in values), default=0.0)
     head = ["", f"replicas over time, up to {pretty(most)}", f"latency, up to {short(longest)} s"]
@@ -241,7 +242,7 @@ def _courses(results: Iterable[str], directory: Path) -> Iterator[str]:
         [name, _drawn(c, replicas[name], end_s, most), _drawn(c, latency[name], end_s, longest)]
         for name, c in ticks.items()
     ]
-    yield from table([head, *rows], left=3)
+    yield from align_rows([head, *rows], words=3)
 
 
 def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:

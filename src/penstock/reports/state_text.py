@@ -1,4 +1,4 @@
-"""What there is to see of a state: how much, what by a key, damage."""
+"""The state of operators as text and JSON: sizes, rows of a key, damage."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from penstock.state.version import file_names
 
 
 def list_text(found: Sequence[StateReader]) -> str:
-    """One line an operator."""
+    """Return one line per operator."""
     head = ("operator", "key", "rows", "MB", "slices", "files", "watermark", "batch")
     rows = [
         (
@@ -31,7 +31,7 @@ def list_text(found: Sequence[StateReader]) -> str:
 
 
 def to_json(memory: StateReader) -> dict[str, Any]:
-    """The same for machines."""
+    """Return the same as JSON."""
     return {
         "operator": memory.operator,
         "key": memory.key.names,
@@ -46,26 +46,26 @@ def to_json(memory: StateReader) -> dict[str, Any]:
 
 
 def rows_text(rows: Sequence[Mapping[str, Any]], memory: StateReader) -> str:
-    """Rows as a table."""
+    """Return rows as a table."""
     if not rows:
-        return f"{memory.operator} knows nothing by that key, as of batch {memory.batch}"
+        return f"{memory.operator} has no state for that key as of batch {memory.batch}"
     head = tuple(rows[0])
     cells = tuple(tuple(str(row[name]) for name in head) for row in rows)
     return as_text(Table(columns=head, rows=cells, words=len(memory.key)))
 
 
 def damage_text(found: Mapping[str, Sequence[StateDamage]]) -> str:
-    """What is damaged, or that nothing is."""
+    """Return all damage, or that there is none."""
     lines = [
         f"{operator}: {each.file} {each.problem}{_slices_text(each.slices)}"
         for operator, damages in found.items()
         for each in damages
     ]
-    return "\n".join(lines) or f"whole: {', '.join(found)}"
+    return "\n".join(lines) or f"no damage: {', '.join(found)}"
 
 
 def damage_json(found: Mapping[str, Sequence[StateDamage]]) -> list[dict[str, Any]]:
-    """The same for machines."""
+    """Return the same as JSON."""
     return [
         {
             "operator": operator,

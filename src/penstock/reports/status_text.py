@@ -1,4 +1,4 @@
-"""The status of a run, for people and for machines."""
+"""The status of a run as text and JSON."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,7 +16,7 @@ _COLUMNS = ("operator", "kind", "replicas", "queue", "oldest", "watermark", "com
 
 
 def status_text(status: RunStatus, now: float) -> str:
-    """Draw it, 80 columns wide."""
+    """Return the status, 80 columns wide where possible."""
     rows = tuple(_row(operator, now) for operator in status.operators)
     table = [as_text(Table(columns=_COLUMNS, rows=rows, words=2))] if rows else []
     parts = [[_headline(status)], [*_health(status)], table, [*_rows(status)], [_disk(status)]]
@@ -43,7 +43,7 @@ def _health(status: RunStatus) -> Iterator[str]:
     yield from (f"problem: {problem}" for problem in status.problems)
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.is_live and status.state != "finished":
-        yield f"penstock run --resume {status.directory} goes on with it"
+        yield f"resume it: penstock run --resume {status.directory}"
 
 
 def _row(operator: OperatorStatus, now: float) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def _row(operator: OperatorStatus, now: float) -> tuple[str, ...]:
 
 
 def replicas_text(wanted: int | None, requested: int | None, running: int | None) -> str:
-    """Write three numbers of replicas, or the one that they all are.
+    """Write three numbers of replicas, or one if they are equal.
 
     >>> replicas_text(2, 2, 2), replicas_text(4, 4, 2), replicas_text(None, 1, None)
     ('2', '4/4/2', '-/1/-')
@@ -71,13 +71,13 @@ def replicas_text(wanted: int | None, requested: int | None, running: int | None
 
 
 def _rows(status: RunStatus) -> Iterator[str]:
-    """What came in, and what was left out."""
+    """Yield rows ingested, late, failed and dropped."""
     for name, ingest in status.ingests.items():
         rate = ingest.rows_per_s
         speed = "" if rate is None else f", {pretty(round(rate, 1))} rows/s"
         backlog = ingest.backlog
         waits = "" if backlog is None else f", {pretty(backlog)} {ingest.unit} wait"
-        yield f"{name}: {pretty(ingest.rows)} rows taken in{speed}{waits}"
+        yield f"{name}: {pretty(ingest.rows)} rows ingested{speed}{waits}"
     for operator in status.operators:
         if operator.late_rows:
             yield f"{operator.name}: {pretty(operator.late_rows)} rows were late"
@@ -106,12 +106,12 @@ def _clock(second: float) -> str:
 def _moment(second: float) -> datetime:
     try:
         return datetime.fromtimestamp(second, UTC)
-    except (OverflowError, ValueError, OSError):  # far-future event times that somebody named
+    except (OverflowError, ValueError, OSError):  # event times out of range
         return datetime.max.replace(tzinfo=UTC) if second > 0 else datetime.min.replace(tzinfo=UTC)
 
 
 def to_json(status: RunStatus, now: float) -> dict[str, Any]:
-    """The same for machines; times are ISO 8601 in UTC."""
+    """Return the same as JSON; times are ISO 8601 in UTC."""
     data = asdict(status)
     data["directory"] = str(status.directory)
     data["healthy"] = status.exit_code == HEALTHY

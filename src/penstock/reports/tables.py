@@ -1,4 +1,4 @@
-"""Tables as text, Markdown and CSV."""
+"""Tables as aligned text, Markdown and CSV."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ class Table:
     title: str = ""
     #: How many of the first columns hold words.
     words: int = 1
-    #: Said below the table.
+    #: Lines below the table.
     notes: tuple[str, ...] = ()
 
 
@@ -59,13 +59,28 @@ def as_text(table: Table) -> str:
     heads = [name.split("\n") for name in table.columns]
     tall = max(map(len, heads))
     lines = [*zip(*([""] * (tall - len(head)) + head for head in heads), strict=True), *table.rows]
-    wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    shown = [
-        "  ".join(_aligned(cell, wide[i], i < table.words) for i, cell in enumerate(line)).rstrip()
-        for line in lines
-    ]
+    shown = align_rows(lines, table.words)
     title = [table.title, ""] if table.title else []
     return "\n".join([*title, *shown, *table.notes])
+
+
+def align_rows(rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+    """Lay out rows in columns: the first `words` columns to the left, the others to the right.
+
+    >>> print("\\n".join(align_rows([["operator", "avg"], ["map", "9.5"]])))
+    operator  avg
+    map       9.5
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    to_right = [place >= words for place in range(len(widths))]
+    return [align_cells(row, widths, to_right) for row in rows]
+
+
+def align_cells(cells: Sequence[str], widths: Sequence[int], to_right: Sequence[bool]) -> str:
+    """Write one row; each cell is padded to the width of its column."""
+    padded = zip(cells, widths, to_right, strict=True)
+    parts = (cell.rjust(width) if right else cell.ljust(width) for cell, width, right in padded)
+    return "  ".join(parts).rstrip()
 
 
 def as_markdown(table: Table) -> str:
@@ -84,7 +99,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Write values for machines; what is unknown stays empty.
+    """Write values as CSV; None stays empty.
 
     >>> as_csv(("policy", "mean"), [("a, b", 0.1), ("c", None)]).splitlines()
     ['policy,mean', '"a, b",0.1', 'c,']
@@ -96,14 +111,10 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _aligned(cell: str, width: int, to_left: bool) -> str:
-    return f"{cell:<{width}}" if to_left else f"{cell:>{width}}"
-
-
 def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(_markdown, cells))} |"
 
 
 def _markdown(text: str) -> str:
-    """One line without signs that Markdown takes for its own."""
+    """Return one line with the characters of Markdown escaped."""
     return re.sub(r"([|*_<])", r"\\\1", " ".join(text.split("\n")))

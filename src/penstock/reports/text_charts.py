@@ -1,4 +1,4 @@
-"""Charts and tables made of characters, for a terminal or a mail."""
+"""Charts made of characters, and short forms of numbers and times beside them."""
 
 import math
 import shutil
@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from penstock.core.numbers import pretty
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_WIDEST, _NARROWEST = 100, 20
+_MAX_WIDTH, _MIN_WIDTH = 100, 20
 
-#: Values over time; None where nothing is known.
+#: Values over time; None where unknown.
 Series = Sequence[float | None]
 
 
 def chart_width(margin: int = 2) -> int:
-    """Columns for a chart in this terminal, with some left free."""
-    return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST) - margin)
+    """Return the columns of the terminal that a chart can use."""
+    return max(_MIN_WIDTH, min(shutil.get_terminal_size().columns, _MAX_WIDTH) - margin)
 
 
 def sparkline(rates: Sequence[float]) -> str:
@@ -29,7 +29,7 @@ def sparkline(rates: Sequence[float]) -> str:
 
 
 def chart(values: Series, rows: int) -> list[str]:
-    """Draw values from 0 to the highest, several rows high; what is unknown stays empty.
+    """Draw values from 0 to the highest, several rows high; unknown values stay empty.
 
     >>> print("\\n".join(chart([1, 2, 3, None, 4], rows=2)))
       ▄ █
@@ -45,14 +45,14 @@ def chart(values: Series, rows: int) -> list[str]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean of what is there."""
+    """Return the mean."""
     return sum(values) / len(values)
 
 
 def resample(
     values: Series, width: int, pick: Callable[[Sequence[float]], float] = mean
 ) -> list[float | None]:
-    """One value for each of `width` equal parts; a part of which nothing is known is None.
+    """Return one value for each of `width` equal parts; None for a part without values.
 
     >>> resample([1, 3, None, 5, None, None], 3)
     [2.0, 5.0, None]
@@ -64,23 +64,6 @@ def resample(
         known = [value for value in values[first:last] if value is not None]
         picked.append(pick(known) if known else None)
     return picked
-
-
-def table(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """Lay out rows in columns, the first `left` of them to the left, numbers to the right.
-
-    >>> print("\\n".join(table([["operator", "avg"], ["map", "9.5"]])))
-    operator  avg
-    map       9.5
-    """
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:<{width}}" if i < left else f"{cell:>{width}}"
-            for i, (cell, width) in enumerate(zip(row, wide, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def short(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""A run over time as small charts: what was offered, who carried it, how long it took."""
+"""A run over time as text charts: offered load, replicas, changes, latency."""
 
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
@@ -17,7 +17,7 @@ class Timeline:
         self._replicas: list[float | None] = []
         self._latency: list[float | None] = []
         self._executors: list[float | None] = []
-        #: At each tick the replicas that its decision added, and those it gave back.
+        #: At each tick, the replicas that its decision added and removed.
         self._changes: list[tuple[int, int]] = []
         self._before_s, self._before_records = 0.0, 0
 
@@ -51,7 +51,7 @@ class Timeline:
         ]
 
     def _second_level(self, width: int) -> list[str]:
-        """Executors, where there are any."""
+        """Return the chart of executors; empty without executors."""
         if not any(self._executors):
             return []
         return [*_panel("executors", "", resample(self._executors, width, max)), ""]

@@ -1,4 +1,4 @@
-"""Rows of a topic on a terminal, or as one JSON object a line."""
+"""Rows of a topic, as aligned text or as one JSON object per line."""
 
 import base64
 import json
@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.reports.tables import align_cells
 from penstock.topics.embedded.topic import Topic
 
-_WIDEST = 40
+_MAX_CELL = 40
 _SHOWN_BYTES = 12
 
 
 class RowPrinter:
-    """Prints rows as they come; columns stay where they were and only grow."""
+    """Prints rows as they arrive; columns only grow wider."""
 
     def __init__(self, schema: pa.Schema, as_json: bool) -> None:
         self._as_json = as_json
@@ -45,11 +46,7 @@ class RowPrinter:
         lengths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         self._wide = [max(pair) for pair in zip(self._wide, lengths, strict=True)]
         for line in lines:
-            aligned = zip(line, self._wide, self._right, strict=True)
-            shown = (
-                text.rjust(wide) if right else text.ljust(wide) for text, wide, right in aligned
-            )
-            print("  ".join(shown).rstrip())
+            print(align_cells(line, self._wide, self._right))
 
 
 def cell(value: Any) -> str:
@@ -69,11 +66,11 @@ def cell(value: Any) -> str:
         return value.strftime("%Y-%m-%d %H:%M:%S.%f")
     text = value if isinstance(value, str) else json.dumps(value, default=plain)
     text = " ".join(text.split())
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
+    return text if len(text) <= _MAX_CELL else f"{text[: _MAX_CELL - 3]}..."
 
 
 def plain(value: Any) -> str:
-    """Write for JSON what it does not know: bytes in base 64, times, exact decimals."""
+    """Convert what JSON cannot represent: bytes to base 64, times and decimals to text."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime | date):

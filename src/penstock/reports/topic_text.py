@@ -1,4 +1,4 @@
-"""What there is to see of a topic: figures, columns, readers, writers, damage."""
+"""Topics as text and JSON: figures, columns, readers, writers, damage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Figures:
     bytes: int
     commits: int
     newest: Commit | None
-    #: The next row that each reader wants.
+    #: The next row of each reader.
     readers: Mapping[str, int]
 
     @property
@@ -42,7 +42,7 @@ class Figures:
 
 
 def figures(directory: Path) -> Figures:
-    """Open a topic and take its figures."""
+    """Read the figures of a topic."""
     topic = Topic.open(directory)
     oldest = next(topic.oldest_first(), None)
     return Figures(
@@ -60,67 +60,67 @@ def figures(directory: Path) -> Figures:
 
 
 def list_text(found: Sequence[Figures], now: float) -> str:
-    """One line for each topic."""
+    """Return one line per topic."""
     columns = ("topic", "rows", "first", "end", "size", "commits", "newest", "slowest reader")
     return as_text(Table(columns=columns, rows=tuple(_line(each, now) for each in found)))
 
 
-def show_text(seen: Figures, now: float) -> str:
-    """All about one topic."""
+def show_text(topic: Figures, now: float) -> str:
+    """Return the details of one topic."""
     newest = "none yet"
-    if seen.newest:
-        newest = f"{_ago(seen, now)}, batch {seen.newest.batch} of {seen.newest.writer}"
+    if topic.newest:
+        newest = f"{_ago(topic, now)}, batch {topic.newest.batch} of {topic.newest.writer}"
     head = [
-        f"{seen.name}, in {seen.directory}",
+        f"{topic.name}, in {topic.directory}",
         "",
-        f"rows     {pretty(seen.rows)}, from {pretty(seen.first)} to {pretty(seen.end)}",
-        f"size     {size_text(seen.bytes)} in {pretty(seen.commits)} commits",
+        f"rows     {pretty(topic.rows)}, from {pretty(topic.first)} to {pretty(topic.end)}",
+        f"size     {size_text(topic.bytes)} in {pretty(topic.commits)} commits",
         f"newest   {newest}",
-        f"keep     {seen.retention}",
+        f"keep     {topic.retention}",
         "",
     ]
-    kinds = tuple((field.name, kind_text(field)) for field in seen.schema)
+    kinds = tuple((field.name, kind_text(field)) for field in topic.schema)
     tables = [as_text(Table(columns=("column", "type"), rows=kinds, words=2))]
-    if seen.readers:
-        lines = tuple((name, pretty(at), pretty(seen.end - at)) for name, at in _slowest(seen))
-        tables.append(as_text(Table(columns=("reader", "wants row", "behind"), rows=lines)))
-    if seen.newest:
-        batches = tuple((name, pretty(last)) for name, last in seen.newest.batches.items())
+    if topic.readers:
+        lines = tuple((name, pretty(at), pretty(topic.end - at)) for name, at in _slowest(topic))
+        tables.append(as_text(Table(columns=("reader", "next row", "lag"), rows=lines)))
+    if topic.newest:
+        batches = tuple((name, pretty(last)) for name, last in topic.newest.batches.items())
         tables.append(as_text(Table(columns=("writer", "last batch"), rows=batches)))
     return "\n".join(head) + "\n" + "\n\n".join(tables)
 
 
-def to_json(seen: Figures) -> dict[str, Any]:
-    """The same for machines."""
+def to_json(topic: Figures) -> dict[str, Any]:
+    """Return the same as JSON."""
     return {
-        "name": seen.name,
-        "directory": str(seen.directory),
-        "schema": schema_text(without_event(seen.schema)),
-        "keep": str(seen.retention),
-        "rows": seen.rows,
-        "first": seen.first,
-        "end": seen.end,
-        "bytes": seen.bytes,
-        "commits": seen.commits,
-        "newest_at": seen.newest.at if seen.newest else None,
+        "name": topic.name,
+        "directory": str(topic.directory),
+        "schema": schema_text(without_event(topic.schema)),
+        "keep": str(topic.retention),
+        "rows": topic.rows,
+        "first": topic.first,
+        "end": topic.end,
+        "bytes": topic.bytes,
+        "commits": topic.commits,
+        "newest_at": topic.newest.at if topic.newest else None,
         "readers": {
-            name: {"offset": at, "behind": seen.end - at} for name, at in seen.readers.items()
+            name: {"offset": at, "behind": topic.end - at} for name, at in topic.readers.items()
         },
-        "writers": dict(seen.newest.batches) if seen.newest else {},
+        "writers": dict(topic.newest.batches) if topic.newest else {},
     }
 
 
 def damage_text(found: Mapping[str, Sequence[TopicDamage]]) -> str:
-    """Everything that is damaged, or that nothing is."""
+    """Return all damage, or that there is none."""
     lines = [(name, each.file, _rows(each), each.problem) for name in found for each in found[name]]
     if lines:
         columns = ("topic", "file", "rows", "problem")
         return as_text(Table(columns=columns, rows=tuple(lines), words=4))
-    return "\n".join(f"{name}: whole" for name in found)
+    return "\n".join(f"{name}: no damage" for name in found)
 
 
 def damage_json(found: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
-    """The same for machines."""
+    """Return the same as JSON."""
     return [
         {
             "topic": name,
@@ -145,23 +145,23 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
-def _line(seen: Figures, now: float) -> tuple[str, ...]:
+def _line(topic: Figures, now: float) -> tuple[str, ...]:
     slowest = "-"
-    for name, at in _slowest(seen)[:1]:
-        slowest = f"{name}, {pretty(seen.end - at)} behind"
-    numbers = (pretty(number) for number in (seen.rows, seen.first, seen.end))
-    size, commits = size_text(seen.bytes), pretty(seen.commits)
-    return (seen.name, *numbers, size, commits, _ago(seen, now), slowest)
+    for name, at in _slowest(topic)[:1]:
+        slowest = f"{name}, {pretty(topic.end - at)} rows behind"
+    numbers = (pretty(number) for number in (topic.rows, topic.first, topic.end))
+    size, commits = size_text(topic.bytes), pretty(topic.commits)
+    return (topic.name, *numbers, size, commits, _ago(topic, now), slowest)
 
 
-def _slowest(seen: Figures) -> list[tuple[str, int]]:
-    return sorted(seen.readers.items(), key=lambda reader: reader[1])
+def _slowest(topic: Figures) -> list[tuple[str, int]]:
+    return sorted(topic.readers.items(), key=lambda reader: reader[1])
 
 
-def _ago(seen: Figures, now: float) -> str:
-    if seen.newest is None:
+def _ago(topic: Figures, now: float) -> str:
+    if topic.newest is None:
         return "-"
-    seconds = max(0.0, now - seen.newest.at)
+    seconds = max(0.0, now - topic.newest.at)
     for length, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit} ago"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from py4j import java_gateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
@@ -21,6 +22,9 @@ from penstock.runs.run_directory import LOCK, SPEC_FILE
 #: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
 #: may have been killed a moment ago, too.
 PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
+#: Loggers that report broken sockets when the JVM ends. With a handler of their own, their
+#: records never reach Python's last-resort handler, which prints to stderr.
+SPARK_LOGGERS = ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
@@ -97,13 +101,17 @@ def keep_signal_handlers() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def hush_logging() -> None:
-    """Let nobody print stack traces because of Ctrl-C, or because the JVM goes; we say that.
+def quiet_spark_loggers() -> None:
+    """Install null handlers so that Spark's and py4j's shutdown errors stay silent.
 
-    Who logs something while nobody has said where to gets a terminal, so we say nowhere.
+    The root logger is left alone: it belongs to the program that uses Penstock.
     """
-    if not logging.getLogger().handlers:
-        logging.getLogger().addHandler(logging.NullHandler())
+    for name in SPARK_LOGGERS:
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+    # py4j reports an interrupted call with logging.exception(), which configures the root logger
+    java_gateway.logging = java_gateway.logger
 
 
 def silence_accumulator_server(session: SparkSession) -> None:

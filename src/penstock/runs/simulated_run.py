@@ -1,5 +1,6 @@
 """One simulated run as a pure function of its spec."""
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,8 @@ from penstock.runs.scores import Scores, rescales_possible
 from penstock.runs.spec import SimulationSpec
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +70,14 @@ class PreparedSimulation(PreparedRun):
 
     def run(self, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
         """Run it to its end; `on_tick` gets every tick on the way."""
+        label = f"{self.spec.query} under {self.spec.workload}, {self.policy.name}"
+        _LOG.info("simulation starts: %s, seed %d", label, self.spec.seed)
         scores = Scores(self.objective_s)
         for tick in self.ticks():
             scores.add(tick)
             if on_tick is not None:
                 on_tick(tick)
+        _LOG.info("simulation finished: %s, seed %d", label, self.spec.seed)
         possible = rescales_possible(self.duration_s, self.interval_s, self.guards.cooldown_s)
         spec = self.spec.to_json()
         return RunResult(spec=spec, scores=scores.result(), rescales_possible=possible)

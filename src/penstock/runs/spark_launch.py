@@ -19,7 +19,11 @@ from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Lock
 from penstock.runs.observer import RunObserver
-from penstock.runs.run_lock import hush_logging, keep_signal_handlers, silence_accumulator_server
+from penstock.runs.run_lock import (
+    keep_signal_handlers,
+    quiet_spark_loggers,
+    silence_accumulator_server,
+)
 from penstock.runs.spark_preparation import PreparedSparkRun
 
 #: Replicas that are kept ready at most.
@@ -65,7 +69,7 @@ class SparkLauncher:
     def _session(self, lock: Lock, ending_with: ExitStack) -> SparkSession:
         """Start Spark; meanwhile find out what workers shall import."""
         pipeline, log = self._prepared.pipeline, self._layout.log
-        hush_logging()
+        quiet_spark_loggers()
         modules = BackgroundCall(lambda: needed_modules(pipeline.operators.values()))
         with keep_signal_handlers():
             session = start_session(

@@ -4,6 +4,7 @@ The same directory given again continues the run. Whenever it was killed, no rec
 is written twice.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Collection, Mapping
@@ -48,6 +49,7 @@ from penstock.runs.spark_result import RecordBalance, SparkResult
 from penstock.runs.spark_scores import SparkScores, offered_rate, records
 from penstock.runs.tick_json import add_spent, rename_operators
 
+_LOG = logging.getLogger(__name__)
 #: The JVM's output file is emptied beyond this; its content stays in a second file until then.
 MAX_OUTPUT_BYTES = 10_000_000
 
@@ -67,6 +69,7 @@ def run_on_spark(
     check_java()
     with run_lock(directory, watch.say) as lock:
         is_new = not (directory / SPEC_FILE).is_file()
+        _LOG.info("run %s in %s", "starts" if is_new else "resumes", directory)
         if not is_new:  # before anything of the run is touched
             for note in check_description(prepared.pipeline, directory, allow_removal):
                 watch.say(note)
@@ -84,6 +87,9 @@ def run_on_spark(
                 watch.say(f"{directory} holds data and is kept")
             raise
         finish_run(directory, result)
+        _LOG.info(
+            "run in %s ended: %s", directory, result.spark.ended if result.spark else "finished"
+        )
     return result
 
 

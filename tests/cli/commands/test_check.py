@@ -50,7 +50,7 @@ def test_a_pipeline_in_order_shows_its_graph(
 ) -> None:
     assert main(["check", write(tmp_path / "shop.py")]) == 0
     text = capsys.readouterr().out
-    assert "shop: in order, latency below 2 s" in text
+    assert "shop: valid, latency below 2 s" in text
     assert "  price: batch, sales -> priced, 1 to 3 replicas" in text
     assert "  total: sliced, priced -> totals, 8 slices, 1 to 8 replicas" in text
     assert "  sales: id long, shop string, price double; from another process" in text
@@ -72,7 +72,7 @@ def test_a_mistake_is_told_as_before_a_run(
 
 def test_nothing_changed(tmp_path: Path, stopped: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", write(tmp_path / "new.py"), "--against", str(stopped)]) == 0
-    assert f"{stopped} would go on: nothing changed" in capsys.readouterr().out
+    assert f"{stopped} can resume: nothing changed" in capsys.readouterr().out
 
 
 def test_a_new_column_is_compatible(
@@ -82,7 +82,7 @@ def test_a_new_column_is_compatible(
     path = write(tmp_path / "new.py", note=", note string")
     assert main(["check", path, "--against", str(stopped)]) == 0
     text = capsys.readouterr().out
-    assert "would go on with 1 changes" in text
+    assert "can resume with 1 changes" in text
     assert "compatible: topic 'sales' has new columns: note" in text
     assert (stopped / "pipeline.json").read_bytes() == before
 
@@ -104,7 +104,7 @@ def test_a_removal_needs_a_word(
     path = write(tmp_path / "new.py", total="summed")
     assert main(["check", path, "--against", str(stopped)]) == 2
     text = capsys.readouterr().out
-    assert "would refuse it: 1 of 2 changes" in text
+    assert "cannot resume: refuses 1 of 2 changes" in text
     assert "needs a declaration: operator 'total' was removed (0 rows wait for it)" in text
     assert "was='total'" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80 + len(str(stopped))

@@ -256,7 +256,7 @@ def test_a_journal_without_ticks_is_told(tmp_path: Path, capsys: Capture) -> Non
     with begin_run(tmp_path, {}, {"policy": "ds2"}):
         pass
     assert main(["explain", str(tmp_path)]) == 2
-    assert "its journal has no tick yet" in capsys.readouterr().err
+    assert "the journal has no tick yet" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["explain", "replay"])

@@ -36,10 +36,9 @@ def test_a_grid_runs_once_and_says_where_it_is(ran: Path, capsys: Capture) -> No
     assert main(argv) == 0
     out, err = capsys.readouterr()
     assert out == (
-        f"small: 2 cells, 4 runs, 0 of them new, in {ran}\n"
-        f"compare them: penstock lab compare {ran}\n"
+        f"small: 2 cells, 4 runs, 0 of them new, in {ran}\ncompare: penstock lab compare {ran}\n"
     )
-    assert err == "small: 4 of 4 are there already\n"
+    assert err == "small: 4 of 4 exist already\n"
     assert main([*argv, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["runs"], told["new"]) == (4, 0)
@@ -85,12 +84,12 @@ def test_files_hold_the_same_figures(ran: Path, tmp_path: Path, capsys: Capture)
     files = {kind: tmp_path / f"a.{kind}" for kind in ("markdown", "csv", "html")}
     options = [part for kind, file in files.items() for part in (f"--{kind}", str(file))]
     assert main(["lab", "compare", str(ran), *options]) == 0
-    assert capsys.readouterr().err.count("written: ") == 3
+    assert capsys.readouterr().err.count("wrote ") == 3
     rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
     (hours,) = (r for r in rows if (r["cell"], r["figure"]) == ("static", "replica_hours"))
     assert (hours["mean"], hours["group"], hours["seeds"]) == ("0.8", "q1, cosine", "2")
     document, page = files["markdown"].read_text(), files["html"].read_text()
-    assert "| static \\* | 12.0 | 12.0 |" in document and "Pair by pair" in document
+    assert "| static \\* | 12.0 | 12.0 |" in document and "Pairwise differences" in document
     assert "<svg" in page and "<td>12.0</td>" in page and "<!-- static -->" in page
 
 
@@ -112,7 +111,7 @@ def test_what_is_missing_is_said(ran: Path, tmp_path: Path, capsys: Capture) -> 
     out, err = capsys.readouterr()
     assert err.startswith("3 runs are missing; penstock lab run ")
     assert "3 of 4 runs are missing." in document.read_text()
-    assert "one seed only (1066): there are no intervals" in out
+    assert "one seed (1066): no intervals" in out
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_what_is_missing_is_said(ran: Path, tmp_path: Path, capsys: Capture) -> 
         (["run", "none.toml"], "error: none.toml: there is no such file\n"),
         (["run", "bad.toml"], "error: bad.toml, cell q1-cosine-ds3: policy: unknown policy 'ds3'"),
         (["run", "good.toml", "--jobs", "0"], "error: --jobs: must be at least 1, got 0\n"),
-        (["run", "good.toml", "--out", "bad.toml"], "error: --out: cannot be made: "),
+        (["run", "good.toml", "--out", "bad.toml"], "error: --out: cannot be created: "),
         (["compare", "."], "error: DIR: there is no grid.toml in '.'"),
     ],
 )
@@ -155,7 +154,7 @@ def test_a_load_without_randomness_is_one_run(
     capsys.readouterr()
     assert main(["lab", "compare", out]) == 0
     told = capsys.readouterr().out
-    assert "deterministic: one run (every seed gave the same results)" in told
+    assert "deterministic: all seeds gave the same results" in told
     assert "%" not in told.replace("95 %", "")
     assert main(["lab", "compare", out, "--json"]) == 0
     (group,) = json.loads(capsys.readouterr().out)["groups"]

@@ -149,7 +149,7 @@ def test_an_interrupted_file_is_not_there_and_the_one_before_stays(
     assert generate(out) == 130
     assert [file.name for file in tmp_path.iterdir()] == [out.name]
     assert out.read_text() == "before"
-    assert "goes on with what is left" not in capsys.readouterr().err
+    assert "the same command resumes" not in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:

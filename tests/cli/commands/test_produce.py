@@ -87,7 +87,7 @@ def test_the_same_command_goes_on(place: Path, capsys: Capture) -> None:
     main(longer)
     captured = capsys.readouterr()
     assert json.loads(captured.out)["records"] == 6000
-    assert "6000 of 12000 are there already" in captured.err
+    assert "6000 of 12000 exist already" in captured.err
     assert rows(place).column("id").to_pylist() == list(range(12_000))
     main(longer)
     assert json.loads(capsys.readouterr().out)["records"] == 0

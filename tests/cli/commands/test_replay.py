@@ -55,9 +55,9 @@ def test_guards_can_be_replaced(run: Path, capsys: Capture) -> None:
 def test_the_table_says_that_it_is_open_loop(run: Path, capsys: Capture) -> None:
     assert main(["replay", str(run), "--policy", "hpa-cpu", "--all"]) == 0
     head, said, _, legend, columns, *rows = capsys.readouterr().out.splitlines()
-    assert head == f"open loop: what hpa-cpu would have answered on the snapshots of {run}"
-    assert said == "There ds2 decided; nothing that hpa-cpu answers here is carried out."
-    assert legend == "replicas wanted: ds2 as recorded | hpa-cpu as replayed"
+    assert head == f"open loop: decisions of hpa-cpu on the snapshots of {run}"
+    assert said == "The run was scaled by ds2; decisions of hpa-cpu have no effect."
+    assert legend == "replicas wanted: ds2, recorded | hpa-cpu, replayed"
     assert columns.split() == ["from", "to", "ticks", "running", "source", "mapper", "sink", "all"]
     assert "latency" not in "\n".join(rows)
     shown = answer(capsys, run, "--policy", "hpa-cpu")
@@ -70,7 +70,7 @@ def test_a_long_table_is_cut_and_says_so(
 ) -> None:
     monkeypatch.setattr("penstock.cli.commands.replay._ROWS", 2)
     assert main(["replay", str(run), "--policy", "hpa-varga"]) == 0
-    assert "more rows: --all shows them" in capsys.readouterr().out
+    assert "more rows; --all prints them" in capsys.readouterr().out
 
 
 def test_in_a_closed_loop_the_policy_that_ran_has_the_same_figures(
@@ -94,9 +94,7 @@ def test_in_a_closed_loop_another_policy_is_simulated(run: Path, capsys: Capture
 def test_the_figures_say_that_it_is_a_closed_loop(run: Path, capsys: Capture) -> None:
     assert main(["replay", str(run), "--policy", "dhalion", "--closed-loop"]) == 0
     head, _, columns, *rows = capsys.readouterr().out.splitlines()
-    assert head == (
-        f"closed loop: what would have happened with dhalion: the load of {run}, simulated"
-    )
+    assert head == (f"closed loop: the load of {run}, simulated with dhalion")
     assert columns.split() == ["ds2,", "recorded", "dhalion,", "simulated"]
     assert rows[0].startswith("replicas, mean")
     assert not any("|" in row for row in rows)
@@ -108,7 +106,7 @@ def test_a_run_that_did_not_finish_has_an_open_loop_only(tmp_path: Path, capsys:
     (out / "result.json").unlink()
     assert main(["replay", str(out)]) == 0
     assert main(["replay", str(out), "--closed-loop"]) == 2
-    assert f"{out}: has no result.json: it did not finish" in capsys.readouterr().err
+    assert f"{out}: has no result.json: the run did not finish" in capsys.readouterr().err
 
 
 def test_a_run_of_another_version_is_told(tmp_path: Path, capsys: Capture) -> None:
@@ -117,7 +115,7 @@ def test_a_run_of_another_version_is_told(tmp_path: Path, capsys: Capture) -> No
     asked = (out / "run.toml").read_text()
     (out / "run.toml").write_text(asked.replace('penstock = "', 'penstock = "0.0.'))
     assert main(["replay", str(out)]) == 0
-    assert "note: this run was made by penstock 0.0." in capsys.readouterr().err
+    assert "note: this run was recorded by penstock 0.0." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -187,8 +185,7 @@ def test_a_run_that_was_not_simulated_has_an_open_loop_only(
 ) -> None:
     assert main(["replay", str(real_run), "--closed-loop"]) == 2
     assert capsys.readouterr().err == (
-        f"error: {real_run}: --closed-loop: this run was not simulated\n"
-        "hint: replay it without --closed-loop\n"
+        f"error: {real_run}: --closed-loop: this run was not simulated\nhint: omit --closed-loop\n"
     )
 
 

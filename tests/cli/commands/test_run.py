@@ -197,10 +197,11 @@ def records(**changes: Any) -> dict[str, Any]:
 def test_one_run_is_a_page(tmp_path: Path) -> None:
     text = shown(tmp_path)
     for part in (
-        "40 % of what a deployment for the peak of 32 records/s has at all times",
-        "p50 0.900 s, p95 2.5 s, p99 4.0 s; 0.400 s of it is the batches' own",
+        "40 % of a static deployment for the peak of 32 records/s",
+        "p50 0.900 s, p95 2.5 s, p99 4.0 s; the batches alone take 0.400 s",
         "98.5 % of the records within 5 s",
-        "7 of 59 possible; there after 1.1 s (1 batches) in the median, 2.3 s (2 batches) at most",
+        "7 of 59 possible; effective after 1.1 s (1 batches) in the median,"
+        " 2.3 s (2 batches) at most",
         "1,000 offered, 1,000 processed, 0 lost, 0 doubled, 0 dropped",
         "Each record waits 0.3 s on average",
     ):
@@ -228,7 +229,7 @@ def test_on_a_cluster_both_levels_are_shown(tmp_path: Path) -> None:
     text = shown(tmp_path, **ON_A_CLUSTER)
     assert (
         "1.8 on average, 3 at most, 175 executor-seconds;"
-        " 2 bought (there after 4.5 s in the median); 1 returned"
+        " 2 requested (ready after 4.5 s in the median); 1 released"
     ) in unfolded(text)
     begin_run(tmp_path / "ds2", {}, {}).__exit__(None, None, None)
     above, _, row, *_ = comparison(
@@ -242,13 +243,13 @@ def test_on_a_cluster_both_levels_are_shown(tmp_path: Path) -> None:
     ("changes", "told"),
     [
         ({"lost": 3, "complete": 997, "missing": 3}, "997 processed, 3 lost"),
-        ({"lost": 0, "missing": 3, "waiting": 3, "drained": False}, "3 not there yet"),
+        ({"lost": 0, "missing": 3, "waiting": 3, "drained": False}, "3 not finished"),
         ({"operators": {"odd": {"filtered": 3, "expanded": 0, "late": 0}}}, "3 filtered by odd"),
         ({"operators": {"cut": {"filtered": 0, "expanded": 9, "late": 0}}}, "9 added by cut"),
         ({"operators": {"sum": {"filtered": 0, "expanded": 0, "late": 2}}}, "2 late for sum"),
         ({"doubled": 2}, "2 doubled"),
         ({"strange": 2}, "2 that were never offered"),
-        ({"put_aside": 2}, "2 put aside"),
+        ({"put_aside": 2}, "2 sent to dead letters"),
         ({"complete": None, "missing": None, "doubled": 0, "lost": 0}, "1,000 in stored"),
     ],
 )
@@ -263,7 +264,7 @@ def test_what_did_not_wait_is_not_said_to_wait(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_says_how_to_go_on(tmp_path: Path) -> None:
     text = shown(tmp_path, ended="stopped")
     assert f"penstock run --resume {tmp_path}" in text
-    assert f"penstock topics tail {tmp_path}/topics/stored shows what came out" in text
+    assert f"penstock topics tail {tmp_path}/topics/stored shows the output" in text
 
 
 def test_policies_beside_each_other(tmp_path: Path) -> None:
@@ -291,19 +292,19 @@ def test_what_has_finished_is_shown_without_running_again(
     finish_run(tmp_path / "run", result)
     assert main(["run", "--resume", str(tmp_path / "run")]) == 0
     told = capsys.readouterr()
-    assert "has finished already" in told.err
+    assert "is already finished" in told.err
     assert "1,000 offered" in told.out
 
 
 def test_the_help_tells_the_defaults_as_they_are() -> None:
     text = " ".join(EXAMPLES.split())
     up_s, down_s = COOLDOWNS["cooldown_up_s"], COOLDOWNS["cooldown_down_s"]
-    assert f"a decision every {INTERVAL_S:g} s and measures of the last {WINDOW_S:g} s" in text
-    assert f"nothing more for {up_s:g} s and nothing less for {down_s:g} s" in text
-    assert f"the interval ({MIN_INTERVAL_S:g} s remains" in text
-    assert f"windows ({MIN_WINDOW_S:g} s)" in text
+    assert f"{INTERVAL_S:g} s between decisions; metrics cover the last {WINDOW_S:g} s" in text
+    assert f"no scale-up for {up_s:g} s and no scale-down for {down_s:g} s" in text
+    assert f"the interval (at least {MIN_INTERVAL_S:g} s)" in text
+    assert f"windows (at least {MIN_WINDOW_S:g} s)" in text
     assert (DRAIN_SHARE, text.count("half of it")) == (0.5, 1)
-    assert f"enough for {RETURN_S:g} s ({MIN_RETURN_S:g} s at least when sped up)" in text
+    assert f"sufficient for {RETURN_S:g} s (at least {MIN_RETURN_S:g} s with --speed-up)" in text
 
 
 # --- real runs
@@ -409,7 +410,7 @@ def test_stopped_killed_and_resumed_nothing_is_lost_or_doubled(
         command.process.send_signal(signal.SIGINT)
         code, result = command.ends()
     assert code == 130, command.err
-    assert "stopping at the end of the batch" in command.err
+    assert "stopping after the running batches" in command.err
     assert "Traceback" not in command.err
     assert result["ended"] == "stopped"
     assert 0 < result["records"]["offered"] < 240

@@ -103,7 +103,7 @@ def test_the_run_is_kept_where_it_was_asked_for(tmp_path: Path, capsys: Capture)
     argv = ["simulate", "--minutes", "5", "--json", "--out", str(out), "--param", "memory_s=600"]
     assert main(argv) == 0
     captured = capsys.readouterr()
-    assert captured.err == f"kept in {out}\n"
+    assert captured.err == f"run directory: {out}\n"
     assert captured.out == (out / "result.json").read_text()
     run = read_run(out)
     assert SimulationSpec.from_json(run.spec) == SimulationSpec(

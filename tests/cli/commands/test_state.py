@@ -50,7 +50,7 @@ def test_what_is_known_by_a_key(
 
 def test_what_is_not_known(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["state", "show", str(run), "z"]) == 1
-    assert "knows nothing by that key" in capsys.readouterr().out
+    assert "has no state for that key" in capsys.readouterr().out
 
 
 def test_all_windows_of_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,7 +64,7 @@ def test_all_windows_of_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_damage_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["state", "check", str(run)]) == 0
-    assert capsys.readouterr().out == "whole: count\n"
+    assert capsys.readouterr().out == "no damage: count\n"
     for path in (run / "state" / "count" / SEGMENTS).iterdir():
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 255

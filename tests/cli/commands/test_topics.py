@@ -37,7 +37,7 @@ def test_ls_of_a_run_a_folder_or_a_topic(run: Path, capsys: Capture) -> None:
         head, images, tags = lines(capsys)
         assert head[:6] == ["topic", "rows", "first", "end", "size", "commits"]
         assert images[:4] == ["images", "9", "3", "12"] and images[6] == "2"
-        assert " ".join(images[7:]) == "10 min ago resize, 7 behind"
+        assert " ".join(images[7:]) == "10 min ago resize, 7 rows behind"
         assert tags[:4] == ["tags", "0", "0", "0"] and tags[-2:] == ["-", "-"]
     assert main(["topics", "ls", str(run / "topics" / "tags")]) == 0
     assert len(lines(capsys)) == 2
@@ -118,7 +118,7 @@ def test_tail_follows_also_over_rows_that_were_removed(
 
 def test_check_names_every_damage_and_exits_with_1(run: Path, capsys: Capture) -> None:
     assert main(["topics", "check", str(run)]) == 0
-    assert capsys.readouterr().out == "images: whole\ntags: whole\n"
+    assert capsys.readouterr().out == "images: no damage\ntags: no damage\n"
     topic = Topic.open(run / "topics" / "images")
     one, other = (commit.segments[0].file for commit in topic.commits(3, 12))
     (topic.directory / "segments" / one).unlink()
@@ -153,7 +153,7 @@ def test_damage_that_another_verb_meets_is_one_line_and_exit_code_1(
     [
         (["ls", "nowhere"], "DIR: there is no directory 'nowhere'"),
         (["check", "{run}/topics/images/segments"], "there is no topic in"),
-        (["tail", "{run}"], "DIR: holds 2 topics\nhint: choose one: images, tags"),
+        (["tail", "{run}"], "DIR: contains 2 topics\nhint: choose one: images, tags"),
         (["tail", "{run}/topics/images", "-n", "-1"], "-n: must be at least 0, got -1"),
     ],
 )

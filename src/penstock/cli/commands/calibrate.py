@@ -1,10 +1,11 @@
-"""`penstock calibrate`: a profile for the simulator, fitted to real runs."""
+"""`penstock calibrate`: fits a simulator profile to runs on Spark."""
 
 import argparse
 import json
 import sys
 from pathlib import Path
 
+from penstock.cli.verbs import add_command
 from penstock.core.numbers import pretty
 from penstock.errors import InputError
 from penstock.files.text import write_text
@@ -19,42 +20,46 @@ examples:
   penstock calibrate runs/q1-testrun runs/q3-testrun -o both.toml
   penstock simulate --engine ./spark-q1.toml --query q1 --policy dhalion
 
-A run must be one on Spark, whose journal tells of single batches. Runs in which replicas
-changed tell more: what never changed cannot be fitted, and the table says so.
+RUN must be a run on Spark: its journal records every batch. Use runs in which replicas changed.
+A parameter that never varied cannot be fitted; the table marks it "not fitted".
+
+A profile is valid only for the --set values it was measured with.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "calibrate",
-        help="fit the simulator to runs on Spark",
-        description="Fit a profile of the simulator to the journals of runs on Spark.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="fit a simulator profile to runs on Spark",
+        description="Fit a simulator profile to the journals of runs on Spark.",
+        examples=EXAMPLES,
+        run=run,
     )
     parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
     parser.add_argument(
-        "-o", "--out", metavar="FILE.toml", type=Path, help="write the profile here"
+        "-o", "--out", metavar="FILE.toml", type=Path, help="write the profile to this file"
     )
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
-    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="print the parameters as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read runs, fit, show."""
+    """Read the runs, fit, print the parameters."""
     if args.out is not None and args.out.suffix != ".toml":
         raise InputError("--out", f"must end in .toml, got {str(args.out)!r}")
-    made = calibrate([read_evidence(directory) for directory in args.runs])
+    calibration = calibrate([read_evidence(directory) for directory in args.runs])
     if args.out is not None:
-        write_text(args.out, to_toml(made), "--out")
-        print(f"written to {args.out}", file=sys.stderr)
-    print(json.dumps(to_json(made), indent=2) if args.json else as_text(_table(made)))
+        write_text(args.out, to_toml(calibration), "--out")
+        print(f"wrote {args.out}", file=sys.stderr)
+    print(json.dumps(to_json(calibration), indent=2) if args.json else as_text(_table(calibration)))
     return 0
 
 
-def _table(made: Calibration) -> Table:
-    shown = [e for e in made.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")]
+def _table(calibration: Calibration) -> Table:
+    shown = [
+        e for e in calibration.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")
+    ]
     notes = [f"{_where(e)} {e.label}: {e.source}" for e in shown if e.fit and not e.is_fitted]
     sources = dict.fromkeys(e.source for e in shown if e.is_fitted)
     return Table(

@@ -1,4 +1,4 @@
-"""`penstock decide`: what would a policy do here, and why?"""
+"""`penstock decide`: prints what a policy decides for given snapshots, and why."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.cli.options import parse_pairs
+from penstock.cli.verbs import add_command
 from penstock.control.decider import Decider
 from penstock.control.registry import find_policy
 from penstock.core.guards import Guards
@@ -23,22 +24,25 @@ examples:
   penstock decide --policy ds2 --guard overprovision=1.2 --guard budget=80 --explain run.jsonl
   penstock decide --policy ./my_policy.py - < run.jsonl
 
-Each line of FILE is a snapshot, a JSON object; each line printed is the decision. Without
---guard it is the policy's raw proposal; with any --guard the operators' bounds hold too.
-For guards with memory, every line that changes something counts as carried out.
+Each line of FILE is one snapshot as a JSON object; each line of output is the decision for it.
+Without --guard the decision is the policy's proposal. With any --guard, the operators' bounds
+apply as well. Guards with memory (cool-downs) assume that every decision is applied.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "decide",
-        help="what would a policy do here, and why?",
-        description="Read snapshots, print one decision a line.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="print what a policy decides for given snapshots, and why",
+        description="Read snapshots, print one decision per line.",
+        examples=EXAMPLES,
+        run=run,
     )
-    parser.add_argument("file", metavar="FILE", help="lines of snapshots; - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="file with one snapshot per line; - for standard input"
+    )
     parser.add_argument(
         "--policy", required=True, metavar="NAME", help="see penstock policies; or a .py file"
     )
@@ -46,14 +50,15 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--param", action="append", default=[], metavar="K=V", help="parameter of the policy"
     )
     parser.add_argument(
-        "--guard", action="append", default=[], metavar="K=V", help="guard, see policies --guards"
+        "--guard", action="append", default=[], metavar="K=V", help="see penstock policies --guards"
     )
-    parser.add_argument("--explain", action="store_true", help="tell the story instead of JSON")
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--explain", action="store_true", help="print the reasons as text instead of JSON"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Decide line by line, so that a pipe that is still open gets its answers at once."""
+    """Decide line by line, so that an open pipe gets each decision at once."""
     policy = find_policy(args.policy)
     params = policy.params.parse(parse_pairs(args.param, "--param"), f"parameter of {policy.name}")
     guards = Guards.parse(parse_pairs(args.guard, "--guard"), "guard") if args.guard else None
@@ -74,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
                 print(json.dumps(decision.to_json()), flush=True)
             seen += 1
         if not seen:
-            raise InputError("", "holds no snapshot", "one JSON object a line", where)
+            raise InputError("", "contains no snapshot", "write one JSON object per line", where)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`penstock explain`: why was a run as it was, and why not otherwise?"""
+"""`penstock explain`: why a run changed its replicas, and why it did not."""
 
 import argparse
 import re
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from penstock.cli.verbs import add_command
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.core.frozen_dict import FrozenDict
@@ -18,42 +19,43 @@ from penstock.reports.event_text import (
     explain_unchanged,
     list_effects,
 )
-from penstock.reports.text_charts import clock, minutes, table
+from penstock.reports.tables import align_rows
+from penstock.reports.text_charts import clock, minutes
 from penstock.runs.journal_header import policy_asked
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.tick_json import operators_of
 
 EXAMPLES = """\
 examples:
-  penstock explain runs/q1                       every change with its reason and what followed
-  penstock explain runs/q1 --operator source     only what concerns one operator
-  penstock explain runs/q1 --at 1995             the whole story of the decision at that second
-  penstock explain runs/q1 --at 33m              the same, in minutes
+  penstock explain runs/q1                       every change, its reason and its effect
+  penstock explain runs/q1 --operator source     the same for one operator
+  penstock explain runs/q1 --at 1995             all details of the decision at 1995 s
+  penstock explain runs/q1 --at 33m              the decision at 33 min
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "explain",
-        help="why did a run change its replicas, and why not?",
-        description="Tell from a run's journal why replicas changed, and why they did not.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="explain why a run changed its replicas, or did not",
+        description="Explain from a run's journal why replicas changed, and why they did not.",
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
-    add("directory", metavar="RUN", help="directory of a run")
-    add("--at", metavar="T", help="the tick nearest to this time: seconds, or minutes as 33m")
-    add("--operator", metavar="NAME", help="only this operator")
-    parser.set_defaults(run=run)
+    add("directory", metavar="RUN", help="run directory")
+    add("--at", metavar="T", help="explain the tick nearest to T: seconds, or minutes such as 33m")
+    add("--operator", metavar="NAME", help="explain this operator only")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Tell the story of one tick, or of the whole run."""
+    """Explain one tick, or the whole run."""
     recorded = read_run(Path(args.directory))
     ticks = recorded.journal.ticks
     if not ticks:
-        raise InputError("", "its journal has no tick yet", where=args.directory)
+        raise InputError("", "the journal has no tick yet", where=args.directory)
     if args.operator is not None:
         _check_operator(args.operator, ticks)
     if args.at is not None:
@@ -95,7 +97,7 @@ def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     yield f"{policy}: {done} changes{of} in {len(ticks)} ticks, {length}"
     if run.journal.begins_s:
         since = minutes(run.journal.begins_s)
-        yield f"the journal of the first {since} was removed; result.json counts all of it"
+        yield f"the journal of the first {since} was removed; result.json covers the whole run"
     if before := list(list_effects(ticks, -1, operator)):
         yield from ("", "before the first change", *before)
     for i in changes:
@@ -136,7 +138,7 @@ def _changes(tick: Tick, operator: str | None) -> bool:
 
 
 def _decides(tick: Tick, operator: str | None) -> bool:
-    """Whether a tick has a decision about an operator, which may be newer than the run."""
+    """Whether a tick has a decision about an operator, which may have been added later."""
     return tick.decision is not None and operator in (None, *tick.decision.targets)
 
 
@@ -151,13 +153,13 @@ def _change(tick: Tick, operator: str | None) -> Iterator[str]:
         for name, target in targets.items()
         if target.wanted != target.current and operator in (None, name)
     ]
-    yield from (f"  {line}" for line in table(rows, left=3))
+    yield from (f"  {line}" for line in align_rows(rows, words=3))
     if tick.error:
         yield f"  not carried out: {tick.error}"
 
 
 def _story(run: RunDirectory, tick: Tick, operator: str | None) -> str:
-    """The whole story of a tick that has a decision."""
+    """Return all details of a decision."""
     decision, snapshot = tick.decision, tick.snapshot
     if decision is None or snapshot is None:
         return ""
@@ -167,7 +169,7 @@ def _story(run: RunDirectory, tick: Tick, operator: str | None) -> str:
 
 
 def _measures(run: RunDirectory) -> tuple[str, ...]:
-    """What the policy looks at; nothing, if it is a file that is no longer there."""
+    """Return what the policy measures; nothing if its file no longer exists."""
     try:
         return find_policy(policy_asked(run.journal.run)).measures
     except InputError:

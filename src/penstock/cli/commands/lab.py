@@ -1,99 +1,92 @@
-"""`penstock lab`: grids of runs, and comparing what came out."""
+"""`penstock lab`: runs grids of runs and compares their policies."""
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.verbs import add_group, add_verb
 from penstock.engines.spark.cluster.masters import check_java
 from penstock.errors import InputError, PenstockError
-from penstock.files.text import explain_os_error
+from penstock.files.text import explain_os_error, write_text
 from penstock.lab.grid.grid import Grid, check_grid, read_grid
 from penstock.lab.grid.runner import RUNS, run_all
-from penstock.reports.grid_results import GRID_FILE, jobs_of, run_compare
+from penstock.reports.comparison_json import as_json, as_spreadsheet
+from penstock.reports.comparison_text import as_document, as_page, as_terminal
+from penstock.reports.grid_results import GRID_FILE, check_hindsight, compare_grid, find_grid
 from penstock.reports.progress import ProgressBar
 
 EXAMPLES = """\
 examples:
-  penstock lab run experiments/policies-on-cosine.toml       run it, or what is left of it
-  penstock lab compare runs/policies-on-cosine               who is better, and how certain is it?
+  penstock lab run experiments/policies-on-cosine.toml       run a grid, or resume it
+  penstock lab compare runs/policies-on-cosine               which policy is better, how certainly?
   penstock lab compare runs/policies-on-cosine --hindsight --html comparison.html
-  penstock lab run experiments/spark/thesis.toml             the same on Spark, one run at a time
+  penstock lab run experiments/spark/thesis.toml             runs on Spark, one at a time
   penstock lab compare runs/spark-cosine runs/spark-random --markdown results.md
 """
 RUN_EXAMPLES = """\
-a grid is a TOML file; every list is one run for each of its values:
+A grid is a TOML file. A list adds one run per value:
 
   name = "targets"
-  [base]                       # holds for all runs
+  [base]                       # applies to all runs
   engine = "flink"
   minutes = 140
   [grid]
   query = ["q1", "q11"]
   policy = ["ds2", { policy = "hpa-cpu", params = { target = [0.5, 0.7] } }]
-  seeds = 20                   # or a list of them
+  seeds = 20                   # or a list of seeds
 
 fields: query workload policy engine minutes params guards workload_params profile initial
-mode objective_s interval_s. A table may have a label of its own. Stop at any time: the same
-command goes on with what is left.
+mode objective_s interval_s. A table may have a label. Interrupt the command at any time; the same
+command resumes it.
 
-With on = "spark" at the top, runs are real, one after the other, each in DIR/runs/. The fields
-are then: query (the pipeline; q1, images, ./mine.py) numbers (the pipeline's own) workload policy
+With on = "spark" at the top, the runs use Spark, one after the other, each in DIR/runs/. Fields:
+query (the pipeline: q1, images, ./mine.py) numbers (arguments of the pipeline) workload policy
 minutes speed_up rate_scale params guards workload_params initial objective_s interval_s batch_s
-dry_run master executors. Ctrl-C stops the present run, which begins anew when the command is
-given again. note = "..." says what is to be known of the results.
-exit codes: 0 done, 1 a run on Spark has failed (the others are done), 2 you can mend it.
+dry_run master executors. Ctrl-C stops the current run; the same command starts that run again.
+note = "..." is printed above the results.
+
+exit codes:
+  0  done
+  1  a run on Spark failed; the others are done
+  2  wrong options or files; fix them first
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the command with its two verbs."""
-    parser = commands.add_parser(
+    """Add the command with its verbs."""
+    verbs = add_group(
+        commands,
         "lab",
-        help="run grids of runs and compare them",
-        description="Run grids of runs, simulated or on Spark, and compare them.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="run grids of runs and compare them",
+        description="Run grids of runs, simulated or on Spark, and compare the policies.",
+        examples=EXAMPLES,
     )
-    verbs = parser.add_subparsers(metavar="VERB", required=True)
-    running = verbs.add_parser(
-        "run",
-        help="run a grid, or what is left of it",
-        description="Run every cell of a grid for every seed; what is there is not run again.",
-        epilog=RUN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    running.add_argument("spec", metavar="SPEC.toml", type=Path, help="the grid")
-    running.add_argument("--out", metavar="DIR", type=Path, help="keep results here (runs/NAME)")
-    _add_common(running)
-    running.set_defaults(run=run)
-    comparing = verbs.add_parser(
-        "compare",
-        help="compare the policies of grids that have run",
-        description="Compare cells that met the same loads, over paired seeds.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    comparing.add_argument(
-        "directories", metavar="DIR", type=Path, nargs="+", help="where a grid has run"
-    )
-    for kind in ("markdown", "csv", "html"):
-        comparing.add_argument(f"--{kind}", metavar="FILE", type=Path, help=f"write {kind} too")
-    comparing.add_argument(
-        "--hindsight", action="store_true", help="add the distance to the least possible cost"
-    )
-    _add_common(comparing)
-    comparing.set_defaults(run=run_compare)
+    grid = add_verb(verbs, "run", "run a grid; finished runs are not repeated", RUN_EXAMPLES, run)
+    grid.add_argument("spec", metavar="SPEC.toml", type=Path, help="the grid")
+    about = "results directory (default: runs/NAME)"
+    grid.add_argument("--out", metavar="DIR", type=Path, help=about)
+    _add_jobs(grid)
+    about = "compare policies under the same loads, over paired seeds"
+    compare = add_verb(verbs, "compare", about, EXAMPLES, run_compare)
+    about = "results directory of a grid"
+    compare.add_argument("directories", metavar="DIR", type=Path, nargs="+", help=about)
+    for form in ("markdown", "csv", "html"):
+        compare.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write {form} as well")
+    about = "add the ratio to the hindsight optimum"
+    compare.add_argument("--hindsight", action="store_true", help=about)
+    _add_jobs(compare)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", metavar="N", type=int, help="processes (one for each core)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+def _add_jobs(parser: argparse.ArgumentParser) -> None:
+    about = "parallel processes (default: one per core)"
+    parser.add_argument("--jobs", metavar="N", type=int, help=about)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check a grid, run what is left of it, say where it is."""
+    """Check a grid, run what is missing, print where the results are."""
     grid = read_grid(args.spec)
     check_grid(grid, str(args.spec))
     jobs, out = _jobs(args, grid), args.out or Path("runs") / grid.name
@@ -103,10 +96,10 @@ def run(args: argparse.Namespace) -> int:
     (out / GRID_FILE).write_bytes(args.spec.read_bytes())
     failed: list[PenstockError] = []
     if grid.backend.is_sequential:
-        print(f"{grid.name}: each run leaves what it says in {out / RUNS}", file=sys.stderr)
+        print(f"{grid.name}: each run writes its output to {out / RUNS}", file=sys.stderr)
     with ProgressBar(grid.name) as bar:
-        tell = failed.append if grid.backend.is_sequential else None
-        run_all(grid.runs, grid.backend, out, jobs, bar.show, tell)
+        on_failure = failed.append if grid.backend.is_sequential else None
+        run_all(grid.runs, grid.backend, out, jobs, bar.show, on_failure)
     for error in failed:
         print(f"error: {error}", file=sys.stderr)
     if args.json:
@@ -115,18 +108,18 @@ def run(args: argparse.Namespace) -> int:
     total, new = bar.last.total, bar.last.done - len(failed)
     print(f"{grid.name}: {len(grid.cells)} cells, {total} runs, {new} of them new, in {out}")
     if failed:
-        print(f"{len(failed)} failed: the same command tries them again")
-    print(f"compare them: penstock lab compare {out}")
+        print(f"{len(failed)} failed: the same command runs them again")
+    print(f"compare: penstock lab compare {out}")
     return 1 if failed else 0
 
 
 def _jobs(args: argparse.Namespace, grid: Grid) -> int | None:
-    jobs = jobs_of(args)
+    jobs = _check_jobs(args)
     if not grid.backend.is_sequential:
         return jobs
     if jobs not in (None, 1):
-        problem = f"runs on {grid.backend.name.capitalize()} share the cores, got {jobs}"
-        raise InputError("--jobs", problem, "they go one after the other: leave it out")
+        problem = f"must be 1 for runs on {grid.backend.name.capitalize()}, got {jobs}"
+        raise InputError("--jobs", problem, "they run one after the other: omit --jobs")
     return 1
 
 
@@ -134,7 +127,7 @@ def _make_directory(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
+        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
 
 
 def _run_json(
@@ -156,3 +149,48 @@ def _run_json(
             for cell in grid.cells
         ],
     }
+
+
+def run_compare(args: argparse.Namespace) -> int:
+    """Compare the grids, write the files, print the comparison."""
+    jobs = _check_jobs(args)
+    found = {directory: find_grid(directory) for directory in args.directories}
+    if args.hindsight:
+        check_hindsight(found)
+    grids = [
+        compare_grid(directory, grid, jobs, hindsight=args.hindsight)
+        for directory, grid in found.items()
+    ]
+    title = grids[0].name if len(grids) == 1 else ""
+    if (path := args.markdown) is not None:
+        page = as_document(title or path.stem, grids, _command(args, "--markdown"))
+        _write(path, page, "--markdown")
+    if (path := args.html) is not None:
+        _write(path, as_page(title or path.stem, grids, _command(args, "--html")), "--html")
+    if args.csv is not None:
+        _write(args.csv, as_spreadsheet(grids), "--csv")
+    if args.json:
+        data = [as_json(grid) for grid in grids]
+        print(json.dumps(data[0] if len(data) == 1 else {"grids": data}, indent=2))
+    else:
+        print(as_terminal(grids))
+    return 0
+
+
+def _check_jobs(args: argparse.Namespace) -> int | None:
+    if args.jobs is not None and args.jobs < 1:
+        raise InputError("--jobs", f"must be at least 1, got {args.jobs}")
+    jobs: int | None = args.jobs
+    return jobs
+
+
+def _command(args: argparse.Namespace, option: str) -> str:
+    """Return the command that makes a file again."""
+    more = ["--hindsight"] if args.hindsight else []
+    directories, path = map(str, args.directories), str(vars(args)[option.removeprefix("--")])
+    return shlex.join(["penstock", "lab", "compare", *directories, *more, option, path])
+
+
+def _write(path: Path, text: str, option: str) -> None:
+    write_text(path, text, option)
+    print(f"wrote {path}", file=sys.stderr)

@@ -1,9 +1,10 @@
-"""`penstock policies`: which policies there are, and their parameters."""
+"""`penstock policies`: lists the policies and their parameters."""
 
 import argparse
 import json
 from typing import Any
 
+from penstock.cli.verbs import add_command
 from penstock.control.registry import find_policy, policies
 from penstock.core.frozen_dict import thaw
 from penstock.core.guards import Guards
@@ -13,26 +14,28 @@ from penstock.reports.text_layout import hang
 
 EXAMPLES = """\
 examples:
-  penstock policies              one line each, with their parameters
-  penstock policies ds2 dhalion  only these
-  penstock policies --guards     the guards that any policy can be combined with
-  penstock policies --json       the same for machines
+  penstock policies              all policies
+  penstock policies ds2 dhalion  these two
+  penstock policies --guards     the guards, which apply to every policy
+  penstock policies --json       the same as JSON
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "policies",
-        help="list all policies and their parameters",
-        description="List all policies with one line each and their parameters.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="list all policies and their parameters",
+        description="List all policies and their parameters.",
+        examples=EXAMPLES,
+        run=run,
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="show only these")
-    parser.add_argument("--guards", action="store_true", help="list the guards instead")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="list these policies only")
+    parser.add_argument(
+        "--guards", action="store_true", help="list the guards instead of the policies"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,10 +1,11 @@
-"""`penstock produce`: fill a topic as a workload asks for it."""
+"""`penstock produce`: writes records to a topic at the rates of a workload."""
 
 import argparse
 import json
 from typing import Any
 
 from penstock.cli.options import read_minutes
+from penstock.cli.verbs import add_command
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.progress import ProgressBar
 from penstock.reports.tables import Table, as_text
@@ -17,44 +18,63 @@ examples:
   penstock produce dns --to runs/mine/topics/lookups --rows mine.py:lookups
   penstock produce "constant(rate=1e6)" --minutes 1 --to topics/many --as-fast-as-possible
 
-Rows come from a function(first_id, due) -> pa.Table: the number of the first record, and when
-each record is due. The same command goes on where it was stopped: rows that the topic holds
-are the workload's first, and the next one is due now.
+A function(first_id, due) -> pa.Table makes the rows. It gets the number of the first record and
+the time at which each record is due. The same command resumes after an interruption: the rows in
+the topic count as the first ones of the workload, and the next one is due immediately.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "produce",
-        help="fill a topic as a workload asks for it",
-        description="Append records to a topic, each when it is due, and tell how well it went.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="write records to a topic at the rates of a workload",
+        description="Append records to a topic, each when it is due, and report rate and lag.",
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
     add("workload", metavar="WORKLOAD", help="see penstock workload")
-    add(
-        "--to", required=True, metavar="DIR", help="directory of the topic, made if it is not there"
-    )
+    add("--to", required=True, metavar="DIR", help="directory of the topic, created if missing")
     add(
         "--rows",
         metavar="FILE.py:function",
-        help="makes the rows (id long, value double, key long)",
+        help="function that makes the rows (default: id long, value double, key long)",
     )
-    add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
-    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
-    add("--speed-up", type=float, default=1.0, metavar="X", help="the same rates in less time (1)")
-    add("--rate-scale", type=float, default=1.0, metavar="Y", help="every rate times Y (1)")
-    add("--arrivals", metavar="KIND", help="deterministic, poisson or bursty (the workload's own)")
-    add("--as-fast-as-possible", action="store_true", help="do not wait: as if all were due by now")
+    add(
+        "--minutes",
+        type=read_minutes,
+        metavar="N",
+        help="length (default: the workload's, usually 140)",
+    )
+    add("--seed", type=int, default=SEED, metavar="S", help="random seed (default: %(default)s)")
+    add(
+        "--speed-up",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="divide all times by X, keep the rates (default: 1)",
+    )
+    add(
+        "--rate-scale",
+        type=float,
+        default=1.0,
+        metavar="Y",
+        help="multiply all rates by Y (default: 1)",
+    )
+    add(
+        "--arrivals",
+        metavar="KIND",
+        help="deterministic, poisson or bursty (default: the workload's)",
+    )
+    add("--as-fast-as-possible", action="store_true", help="write without waiting for due times")
     add("--json", action="store_true", help="print the figures as JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Produce, and show how it went."""
-    # other commands need no Arrow, and shall not wait for it
+    """Produce the records and print the figures."""
+    # imported here because it loads Arrow, which other commands do not need
     from penstock.runs.topic_production import ProduceSpec, produce  # noqa: PLC0415
 
     spec = ProduceSpec(

@@ -1,23 +1,22 @@
-"""`penstock replay`: what would another policy have answered, or what would have happened?"""
+"""`penstock replay`: runs another policy on a recorded run, open loop or closed loop."""
 
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from penstock import __version__
 from penstock.cli.options import parse_pairs
+from penstock.cli.verbs import add_command
 from penstock.control.decider import Decider
-from penstock.core.numbers import pretty
 from penstock.errors import InputError
-from penstock.reports.result_text import comparison, percent
-from penstock.reports.text_charts import clock, table
+from penstock.reports.replay_text import answer_json, answers_text, summary_text
+from penstock.reports.result_text import comparison
 from penstock.runs.journal_header import SIMULATOR, decider_of, engine_kind, policy_asked
-from penstock.runs.replay import ReplayAnswer, replay, summary, wanted
+from penstock.runs.replay import replay, summary
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, RunDirectory, read_run
 from penstock.runs.simulated_run import prepare_simulation
@@ -25,43 +24,42 @@ from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
 examples:
-  penstock replay runs/q1 --policy dhalion                 what would Dhalion have answered?
-  penstock replay runs/q1 --policy dhalion --closed-loop   what would have happened with it?
-  penstock replay runs/q1                                  the policy that ran: the same again
-  penstock replay runs/q1 --param target=0.9 --all         the policy that ran, set differently
+  penstock replay runs/q1 --policy dhalion                 what would Dhalion have decided?
+  penstock replay runs/q1 --policy dhalion --closed-loop   what would have happened with Dhalion?
+  penstock replay runs/q1                                  the recorded policy again
+  penstock replay runs/q1 --param target=0.9 --all         the recorded policy, other parameters
 
-Open loop: the recorded snapshots stay as they are, measured as the policy that ran had them
-measured, whatever is answered. Closed loop: the same load is simulated anew with the other
-policy, if the run was simulated. These are two questions; each has its own output. Guards are
-those of the recorded run's set-up, as they hold for the other policy.
+Open loop (default): the other policy sees the recorded snapshots; its decisions have no effect.
+Closed loop: the same load is simulated with the other policy; the run must be a simulation.
+Guards are those of the recorded run, with the defaults of the other policy.
 """
-#: Rows that are shown unless all are asked for.
+#: Rows printed without --all.
 _ROWS = 40
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "replay",
-        help="what would another policy have answered in a recorded run?",
+        summary="what would another policy have decided in a recorded run?",
         description="Ask another policy about a recorded run, or simulate it with that policy.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
-    add("directory", metavar="RUN", help="directory of a run")
-    add("--policy", metavar="NAME", help="see penstock policies (the one that ran)")
+    add("directory", metavar="RUN", help="run directory")
+    add("--policy", metavar="NAME", help="see penstock policies (default: the recorded one)")
     add("--param", action="append", default=[], metavar="K=V", help="parameter of the policy")
-    add("--guard", action="append", default=[], metavar="K=V", help="guard in place of the run's")
-    add("--closed-loop", action="store_true", help="simulate what would have happened")
-    add("--all", action="store_true", help="show every row of the answers")
+    add("--guard", action="append", default=[], metavar="K=V", help="override a guard of the run")
+    add("--closed-loop", action="store_true", help="simulate the run with the other policy")
+    add("--all", action="store_true", help="print all rows")
     add("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A recorded run with what was asked of it, and the same with another policy."""
+    """A recorded run and its spec, and the same with another policy."""
 
     run: RunDirectory
     ran: str
@@ -74,11 +72,11 @@ class Question:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer one of the two questions."""
+    """Replay open loop or closed loop."""
     recorded = read_run(Path(args.directory))
     if recorded.versions["penstock"] != __version__:
         version = recorded.versions["penstock"]
-        print(f"note: this run was made by penstock {version}", file=sys.stderr)
+        print(f"note: this run was recorded by penstock {version}", file=sys.stderr)
     if recorded.journal.begins_s:
         since = f"{recorded.journal.begins_s / 60:.0f} min"
         print(f"note: the journal of the first {since} was removed", file=sys.stderr)
@@ -97,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_simulated(
     run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
-    """A simulated run is prepared again, with what only the laboratory knows."""
+    """Prepare a simulated run again with the other policy."""
     asked = SimulationSpec.from_json(run.spec)
     prepared = prepare_simulation(with_policy(asked, policy or asked.policy, params, guards))
     return Question(
@@ -114,7 +112,7 @@ def _of_simulated(
 def _of_real(
     run: RunDirectory, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> Question:
-    """Of any other run the header says what its policy and its guards came to."""
+    """Take policy and guards of any other run from the header of its journal."""
     header = run.journal.run
     ran = policy_asked(header)
     asks, held = policy or ran, header.get("guards", {})
@@ -135,7 +133,7 @@ def _of_real(
 def with_policy(
     asked: SimulationSpec, policy: str, params: dict[str, str], guards: dict[str, str]
 ) -> SimulationSpec:
-    """The same run with another policy; parameters that were asked for stay with their policy."""
+    """Return the same run with another policy; parameters stay with their policy."""
     kept = asked.params if policy == asked.policy else {}
     return replace(
         asked, policy=policy, params={**kept, **params}, guards={**asked.guards, **guards}
@@ -145,7 +143,7 @@ def with_policy(
 def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], list[str]]:
     answers = list(replay(question.run.journal.ticks, question.decider))
     if not answers:
-        raise InputError("", "holds no snapshot to answer", where=str(question.run.directory))
+        raise InputError("", "contains no snapshot to replay", where=str(question.run.directory))
     figures = summary(answers)
     data = {
         "loop": "open",
@@ -153,71 +151,26 @@ def _open_loop(question: Question, rows: int | None) -> tuple[dict[str, Any], li
         "recorded": question.recorded,
         "other": question.other,
         **figures,
-        "answers": [_answer_to_json(answer) for answer in answers],
+        "answers": [answer_json(answer) for answer in answers],
     }
     ran, asks = question.ran, question.asks
     head = [
-        f"open loop: what {asks} would have answered on the snapshots of {question.run.directory}",
-        f"There {ran} decided; nothing that {asks} answers here is carried out.",
+        f"open loop: decisions of {asks} on the snapshots of {question.run.directory}",
+        f"The run was scaled by {ran}; decisions of {asks} have no effect.",
         "",
-        f"replicas wanted: {ran} as recorded | {asks} as replayed",
+        f"replicas wanted: {ran}, recorded | {asks}, replayed",
     ]
-    return data, [*head, *_answers(answers, rows), "", *_summary(figures)]
-
-
-def _answer_to_json(answer: ReplayAnswer) -> dict[str, Any]:
-    return {
-        "at": answer.at,
-        "same": answer.same,
-        "recorded": wanted(answer.recorded),
-        "other": wanted(answer.other),
-    }
-
-
-def _answers(answers: Sequence[ReplayAnswer], rows: int | None) -> list[str]:
-    """The table; neighbours with equal answers share a row."""
-    names = list(answers[0].recorded.targets)
-    groups = [list(group) for _, group in groupby(answers, key=_cells)]
-    shown = [["from", "to", "ticks", "running", *names, "all", ""]]
-    for group in groups[:rows]:
-        first, running = group[0], sum(t.current for t in group[0].recorded.targets.values())
-        times = [clock(first.at), clock(group[-1].at), str(len(group)), str(running)]
-        shown.append([*times, *_cells(first)[1:], "" if first.same else "differs"])
-    lines = table(shown, left=0)
-    if len(groups) > len(shown) - 1:
-        lines.append(f"... and {len(groups) - len(shown) + 1} more rows: --all shows them")
-    return lines
-
-
-def _cells(answer: ReplayAnswer) -> list[str]:
-    running = [target.current for target in answer.recorded.targets.values()]
-    # a policy may leave operators as they are by not naming them
-    kept = {name: target.current for name, target in answer.recorded.targets.items()}
-    before, now = wanted(answer.recorded), {**kept, **wanted(answer.other)}
-    pairs = [(before[name], now[name]) for name in before]
-    pairs.append((sum(before.values()), sum(now.values())))
-    return [str(running), *(f"{old} | {new}" for old, new in pairs)]
-
-
-def _summary(figures: dict[str, Any]) -> list[str]:
-    rows = [["", "same answer", "recorded, mean", "replayed, mean"]]
-    for name, part in [*figures["operators"].items(), ("all", figures)]:
-        both = part["wanted"]
-        means = (pretty(both["recorded"]), pretty(both["other"]))
-        rows.append([name, percent(part["same_share"]), *means])
-    changes = figures["changes"]
-    text = f"changes wanted at {figures['ticks']} ticks: {changes['recorded']} as recorded, "
-    return [*table(rows), "", f"{text}{changes['other']} as replayed"]
+    return data, [*head, *answers_text(answers, rows), "", *summary_text(figures)]
 
 
 def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
     before, directory = question.run.result, question.run.directory
     if question.simulate is None:
-        hint = "replay it without --closed-loop"
+        hint = "omit --closed-loop"
         raise InputError("--closed-loop", "this run was not simulated", hint, str(directory))
     if before is None:
-        hint = "simulate it again to its end, or replay it without --closed-loop"
-        raise InputError("", f"has no {RESULT}: it did not finish", hint, str(directory))
+        hint = "simulate it again, or omit --closed-loop"
+        raise InputError("", f"has no {RESULT}: the run did not finish", hint, str(directory))
     after = question.simulate()
     data = {
         "loop": "closed",
@@ -226,6 +179,6 @@ def _closed_loop(question: Question) -> tuple[dict[str, Any], list[str]]:
         "other": after.to_json(),
     }
     ran, asks = question.ran, question.asks
-    head = f"closed loop: what would have happened with {asks}: the load of {directory}, simulated"
+    head = f"closed loop: the load of {directory}, simulated with {asks}"
     columns = {f"{ran}, recorded": before, f"{asks}, simulated": after}
     return data, [head, "", *comparison(columns)]

@@ -1,4 +1,4 @@
-"""`penstock reproduce`: run the published experiments and judge every claim."""
+"""`penstock reproduce`: runs published experiments and checks their claims."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from penstock.cli.verbs import add_command
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, write_text
 from penstock.lab.grid.runner import run_all
@@ -30,40 +31,49 @@ from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
 examples:
-  penstock reproduce all                     every claim of the three papers, about 10 minutes
-  penstock reproduce thesis --seeds 5        quicker, with wider intervals
-  penstock reproduce predictive --json       verdicts for machines
+  penstock reproduce all                     all claims of the three papers, about 10 minutes
+  penstock reproduce thesis --seeds 5        faster, with wider confidence intervals
+  penstock reproduce predictive --json       the verdicts as JSON
   penstock reproduce predictive-tweets --data DIR   the main comparison on a real trace
   penstock reproduce all --markdown docs/reproduction.md --html reproduction.html
 
-Runs are kept in --out and not run again. The figures of the page show the first seed.
+Results are stored in --out and reused. The figures of the HTML page show the first seed.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "reproduce",
-        help="run the published experiments and judge every claim",
-        description="Run the published experiments on the simulator and judge every claim.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="run published experiments and check their claims",
+        description="Run the published experiments on the simulator and check every claim.",
+        examples=EXAMPLES,
+        run=run,
     )
     parser.add_argument("paper", nargs="?", default="all", choices=("all", *PAPERS, *ON_TRACES))
-    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each cell (default 20)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
-    about = "the published experiments (experiments/ beside the source)"
+    parser.add_argument("--seeds", type=int, metavar="N", help="seeds per cell (default: 20)")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="parallel processes (default: one per core)"
+    )
+    about = "directory of the experiments (default: experiments/ beside the source)"
     parser.add_argument("--experiments", type=Path, metavar="DIR", help=about)
-    parser.add_argument("--data", default=".", metavar="DIR", help="where traces are")
-    parser.add_argument("--out", default="runs/reproduce", metavar="DIR", help="keep runs here")
-    parser.add_argument("--markdown", metavar="FILE", help="write the table of all claims")
-    parser.add_argument("--html", metavar="FILE", help="write one page with the figures redrawn")
+    parser.add_argument(
+        "--data", default=".", metavar="DIR", help="directory of the traces (default: .)"
+    )
+    parser.add_argument(
+        "--out",
+        default="runs/reproduce",
+        metavar="DIR",
+        help="results directory (default: %(default)s)",
+    )
+    parser.add_argument("--markdown", metavar="FILE", help="write a table of all claims")
+    parser.add_argument("--html", metavar="FILE", help="write a page with tables and figures")
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run what is asked for, then tell."""
+    """Run the experiments and print the verdicts."""
     _check(args)
     papers = PAPERS if args.paper == "all" else (args.paper,)
     published = [
@@ -93,7 +103,7 @@ def _check(args: argparse.Namespace) -> None:
     try:
         Path(args.out).mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise InputError("--out", f"cannot be made: {explain_os_error(error)}") from None
+        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
 
 
 def _chapter(published: PaperExperiments, args: argparse.Namespace) -> Chapter:

@@ -1,4 +1,4 @@
-"""`penstock simulate`: what happens if a policy drives a pipeline under a load?"""
+"""`penstock simulate`: simulates a pipeline that a policy scales under a load."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from penstock.cli.options import parse_pairs, read_initial, read_minutes
+from penstock.cli.verbs import add_command
 from penstock.control.loop import Tick
 from penstock.core.numbers import pretty
 from penstock.errors import PenstockError
@@ -26,69 +27,109 @@ from penstock.workloads.pattern import SEED
 
 EXAMPLES = """\
 examples:
-  penstock simulate                                   query 1 under a wave with DS2, as published
+  penstock simulate                                   query 1, cosine load, DS2, as in the thesis
   penstock simulate --query q11 --policy dhalion --workload random --seed 1073
   penstock simulate --policy hpa-cpu --param target=0.9 --guard cooldown_s=120
   penstock simulate --engine spark --workload "cosine * 0.01" --initial source:2,mapper:1
   penstock simulate --policy hpa-varga --mode reactive --hindsight
   penstock simulate --profile monitor.busy_sees=1.0 --json --no-out
 
-Whatever is not told is as published: replicas at the start, budget 80, at most 15 more at
-once, every 15 s, a cool-down of 300 s, and head room where a paper states it. A guard is
-switched off with --guard NAME=off. The run is kept in a directory, which penstock explain and
-penstock replay read.
+Defaults follow the thesis:
+  initial replicas   those of the query in the thesis
+  budget             80 replicas
+  max_increase       15 replicas per decision
+  interval           15 s between decisions
+  cooldown_s         300 s
+  overprovision      where a paper states it
+
+--guard NAME=off switches a guard off. The run directory can be read by penstock explain and
+penstock replay.
 """
-#: Beyond this many records an engine that follows every one of them takes minutes.
+#: With more records, an engine that simulates each record takes minutes.
 _MANY = 10_000_000
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "simulate",
-        help="run a pipeline under a load in the simulator",
-        description="Simulate one run: figures and small charts, or JSON; kept in a directory.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="run a pipeline under a load in the simulator",
+        description="Simulate one run and print its figures and charts, or JSON.",
+        examples=EXAMPLES,
+        run=run,
     )
     _add_what(parser)
     _add_how(parser)
-    parser.add_argument("--hindsight", action="store_true", help="compare with the least possible")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument(
+        "--hindsight", action="store_true", help="compare the cost with the hindsight optimum"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--out", metavar="DIR", help="keep the run here (runs/NAME-TIME)")
-    place.add_argument("--no-out", action="store_true", help="keep nothing")
-    parser.set_defaults(run=run)
+    place.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME-TIME)")
+    place.add_argument("--no-out", action="store_true", help="write no run directory")
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     spec = SimulationSpec()
     add = parser.add_argument
-    add("--query", default=spec.query, metavar="NAME", help="pipeline, or a .toml (%(default)s)")
-    add("--workload", default=spec.workload, metavar="NAME", help="see penstock workload (cosine)")
-    add("--policy", default=spec.policy, metavar="NAME", help="see penstock policies (%(default)s)")
-    add("--engine", default=spec.engine, metavar="NAME", help="profile, or a .toml (flink)")
-    add("--minutes", type=read_minutes, metavar="N", help="length (the workload's own, mostly 140)")
-    add("--seed", type=int, default=SEED, metavar="S", help="seed of all draws (%(default)s)")
+    add(
+        "--query",
+        default=spec.query,
+        metavar="NAME",
+        help="pipeline, or a .toml file (default: %(default)s)",
+    )
+    add(
+        "--workload",
+        default=spec.workload,
+        metavar="NAME",
+        help="see penstock workload (default: %(default)s)",
+    )
+    add(
+        "--policy",
+        default=spec.policy,
+        metavar="NAME",
+        help="see penstock policies (default: %(default)s)",
+    )
+    add(
+        "--engine",
+        default=spec.engine,
+        metavar="NAME",
+        help="profile, or a .toml file (default: %(default)s)",
+    )
+    add(
+        "--minutes",
+        type=read_minutes,
+        metavar="N",
+        help="length (default: the workload's, usually 140)",
+    )
+    add("--seed", type=int, default=SEED, metavar="S", help="random seed (default: %(default)s)")
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     for option, about in (
         ("--param", "parameter of the policy"),
-        ("--guard", "guard, see policies --guards"),
+        ("--guard", "guard, see penstock policies --guards"),
         ("--workload-param", "parameter of the workload"),
-        ("--profile", "number of the engine's profile, as section.field=V"),
+        ("--profile", "override a number of the profile: section.field=V"),
     ):
         add(option, action="append", default=[], metavar="K=V", help=about)
-    add("--initial", metavar="N", help="replicas at the start: 5, or source:5,sink:2")
-    add("--mode", default="operator", metavar="M", help="operator, or reactive: one number for all")
-    add("--objective", type=float, metavar="S", help="latency to stay below (the pipeline's own)")
-    add("--interval", type=float, metavar="S", help="time between decisions (the engine's own)")
+    add("--initial", metavar="N", help="initial replicas: 5, or source:5,sink:2")
+    add(
+        "--mode",
+        default="operator",
+        metavar="M",
+        help="operator, or reactive: the same replicas for all operators",
+    )
+    add("--objective", type=float, metavar="S", help="latency objective (default: the pipeline's)")
+    add(
+        "--interval", type=float, metavar="S", help="time between decisions (default: the engine's)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Simulate, keep the run, show it."""
+    """Simulate, write the run directory, print the result."""
     prepared = prepare_simulation(spec_of(args))
     compare = _hindsight(prepared) if args.hindsight else None
     directory = _directory(args, prepared.spec)
@@ -108,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
         result = compare(result)
     if directory is not None:
         finish_run(directory, result)
-        print(f"kept in {directory}", file=sys.stderr)
+        print(f"run directory: {directory}", file=sys.stderr)
     if args.json:
         print(json.dumps(result.to_json(), indent=2))
     else:
@@ -122,7 +163,7 @@ def _tell(watchers: Iterable[Callable[[Tick], None]], tick: Tick) -> None:
 
 
 def spec_of(args: argparse.Namespace) -> SimulationSpec:
-    """What the options ask for."""
+    """Build the spec from the options."""
     return SimulationSpec(
         query=args.query,
         workload=args.workload,
@@ -142,7 +183,7 @@ def spec_of(args: argparse.Namespace) -> SimulationSpec:
 
 
 def title(prepared: PreparedSimulation) -> str:
-    """One line that says what ran."""
+    """Return one line that describes the run."""
     spec = prepared.spec
     length = minutes(prepared.schedule.duration_s)
     mode = "" if spec.mode == "operator" else f", {spec.mode}"
@@ -160,12 +201,14 @@ def _directory(args: argparse.Namespace, spec: SimulationSpec) -> Path | None:
 
 
 def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
-    """Tell how far it is, where somebody looks and it takes long."""
+    """Return a progress display for a long run on a terminal."""
     records = prepared.load.total_records
     if prepared.profile.resolution != "records" or records < _MANY:
         return []
     engine = prepared.spec.engine
-    print(f"{engine} follows each of {pretty(records)} records: this takes long", file=sys.stderr)
+    print(
+        f"{engine} follows each of {pretty(records)} records, which takes minutes", file=sys.stderr
+    )
     if not sys.stderr.isatty():
         return []
     end_s = prepared.schedule.duration_s
@@ -178,8 +221,8 @@ def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
 
 
 def _hindsight(prepared: PreparedSimulation) -> Callable[[RunResult], RunResult]:
-    """Return a function that compares a result with the cheapest run that would have done."""
-    # loaded where it is asked for: other runs shall not wait for it
+    """Return a function that compares a result with the hindsight optimum."""
+    # imported here because it takes long to load, and most runs do not need it
     from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight  # noqa: PLC0415
 
     bound = hindsight(prepared)

@@ -1,4 +1,4 @@
-"""`penstock state`: what operators remember, by key, and is it whole?"""
+"""`penstock state`: inspects and checks the keyed state of operators."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.verbs import add_verb
+from penstock.cli.verbs import add_group, add_verb
 from penstock.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -15,31 +15,30 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  penstock state ls runs/words                    who remembers how much
-  penstock state show runs/words penstock         what is known by the key "penstock"
+  penstock state ls runs/words                    operators, rows, size, slices
+  penstock state show runs/words penstock         the state of the key "penstock"
   penstock state show runs/bids '[17, 3]'         a key of two columns, as JSON
   penstock state check runs/words                 read every byte; exit code 1 if damaged
 
-A run may go on meanwhile: what is shown is as of its last batch. check reads the records of
-batches, too.
+The run may be live: the output shows the state after its last batch. check also reads the batch
+records.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command with its verbs."""
-    parser = commands.add_parser(
+    verbs = add_group(
+        commands,
         "state",
-        help="look into what operators remember, and check that it is whole",
-        description="Look into what operators remember, and check that it is whole.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="inspect and check the state of operators",
+        description="Inspect the keyed state of operators, and check it for damage.",
+        examples=EXAMPLES,
     )
-    verbs = parser.add_subparsers(metavar="VERB", required=True)
     _add_verb(verbs, "ls", "list operators with state: rows, size, slices, watermark", run_ls)
-    show = _add_verb(verbs, "show", "show what is known by a key", run_show)
-    show.add_argument("key", metavar="KEY", help="a value, or a JSON list for several columns")
-    show.add_argument("--operator", help="of several operators with state, this one")
-    _add_verb(verbs, "check", "read every byte; exit code 1 if something is damaged", run_check)
+    show = _add_verb(verbs, "show", "show the state of a key", run_show)
+    show.add_argument("key", metavar="KEY", help="one value, or a JSON list for several columns")
+    show.add_argument("--operator", help="operator, if several have state")
+    _add_verb(verbs, "check", "read every byte; exit code 1 if damaged", run_check)
 
 
 def _add_verb(
@@ -49,7 +48,7 @@ def _add_verb(
     run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
     verb = add_verb(verbs, name, summary, EXAMPLES, run)
-    verb.add_argument("run_directory", metavar="RUN", type=Path, help="the directory of a run")
+    verb.add_argument("run_directory", metavar="RUN", type=Path, help="run directory")
     return verb
 
 
@@ -66,7 +65,7 @@ def run_ls(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    """Show what is known by a key."""
+    """Show the state of a key."""
     from penstock.engines.spark.state_reader import find_states, lookup  # noqa: PLC0415
     from penstock.reports.state_text import rows_text  # noqa: PLC0415
 
@@ -78,7 +77,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Name everything that is damaged."""
+    """List all damage."""
     from penstock.engines.spark.recovery.batch_record_check import check_records  # noqa: PLC0415
     from penstock.reports.state_text import damage_json, damage_text  # noqa: PLC0415
     from penstock.state.check import StateDamage  # noqa: PLC0415
@@ -94,7 +93,7 @@ def run_check(args: argparse.Namespace) -> int:
 
 
 def _check_memories(run: Path, *, has_damage: bool) -> "dict[str, list[StateDamage]]":
-    """Check what can be found with the records that are whole."""
+    """Check the state that intact batch records lead to."""
     from penstock.engines.spark.state_reader import find_states  # noqa: PLC0415
 
     try:

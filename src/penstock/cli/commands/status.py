@@ -1,9 +1,11 @@
-"""`penstock status`: how a run is, live or dead; the exit code tells its health."""
+"""`penstock status`: shows a run, live or stopped; the exit code reports its health."""
 
 import argparse
 import json
 import time
 from pathlib import Path
+
+from penstock.cli.verbs import add_command
 
 EXAMPLES = """\
 examples:
@@ -11,32 +13,37 @@ examples:
   penstock status runs/orders --json | jq .problems
   penstock status runs/orders >/dev/null || systemctl restart orders
 
-Everything is read from the run directory; a live run is not disturbed. Replicas are shown as
-wanted/requested/running where they differ. "oldest" is how long the oldest waiting row has waited.
+The command only reads the run directory and does not disturb a live run. Replicas are shown as
+wanted/requested/running where they differ; "oldest" is the age of the oldest waiting row.
 
-exit codes: 0 running and healthy, 1 unhealthy or failed, 2 RUN is no run, 3 not running.
-Unhealthy: an operator failed, an operator has committed nothing for 120 s while rows wait, or the
-loop is stuck. A run that starts, or an ingest that falls behind, is healthy.
+exit codes:
+  0  running and healthy
+  1  unhealthy or failed
+  2  RUN is not a run directory
+  3  not running
+
+A run is unhealthy if an operator failed, if an operator has committed nothing for 120 s while rows
+wait, or if the control loop is stuck. A starting run, or one whose ingest falls behind, is healthy.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "status",
-        help="how a run is, live or dead; the exit code tells its health",
-        description="Show how a run is, live or dead; the exit code tells its health.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="show the health of a run; exit code 0: healthy",
+        description="Show the state of a live or stopped run. The exit code reports its health.",
+        examples=EXAMPLES,
+        run=run,
     )
-    parser.add_argument("run_directory", metavar="RUN", type=Path, help="the directory of a run")
+    parser.add_argument("run_directory", metavar="RUN", type=Path, help="run directory")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it."""
-    # loaded where it is needed: other commands shall not wait for Arrow
+    """Print the status."""
+    # imported here because it loads Arrow, which other commands do not need
     from penstock.reports.status_text import status_text, to_json  # noqa: PLC0415
     from penstock.runs.run_status import read_status  # noqa: PLC0415
 

@@ -1,44 +1,49 @@
-"""`penstock stop`: ask a live run to stop at the end of its batches, and wait for it."""
+"""`penstock stop`: stops a live run after its running batches, and waits for it."""
 
 import argparse
 import math
 import sys
 from pathlib import Path
 
+from penstock.cli.verbs import add_command
 from penstock.errors import InputError
 
-#: As `penstock status` has it.
+#: The exit code of `penstock status` for a run that is not running.
 NOT_RUNNING = 3
 EXAMPLES = """\
 examples:
-  penstock stop runs/orders                  stop gently, and wait until it has stopped
-  penstock stop runs/orders --timeout 10     do not wait for longer than this
-  penstock run --resume runs/orders          go on where it was stopped
+  penstock stop runs/orders                  stop it and wait until it has ended
+  penstock stop runs/orders --timeout 10     wait for at most 10 s
+  penstock run --resume runs/orders          resume it
 
-It is asked as TERM asks: running batches end, and nothing is lost. A second `penstock stop` while
-it stops ends it at once; nothing is lost then either.
+The command sends SIGTERM: the run finishes its running batches and ends. A second `penstock stop`
+ends the run at once. No data is lost in either case.
 
-exit codes: 0 stopped, 1 still there after --timeout, 2 RUN is no run, 3 it was not running.
+exit codes:
+  0  stopped
+  1  still running after --timeout
+  2  RUN is not a run directory
+  3  was not running
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "stop",
-        help="stop a live run at the end of its batches",
-        description="Ask a live run to stop at the end of its batches, and wait for it.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="stop a live run after its running batches",
+        description="Stop a live run after its running batches, and wait until it has ended.",
+        examples=EXAMPLES,
+        run=run,
     )
-    parser.add_argument("run_directory", metavar="RUN", type=Path, help="the directory of a run")
-    about = "seconds to wait for it at most (%(default)g)"
+    parser.add_argument("run_directory", metavar="RUN", type=Path, help="run directory")
+    about = "maximum time to wait (default: %(default)g s)"
     parser.add_argument("--timeout", type=float, default=120.0, metavar="S", help=about)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Stop it."""
+    """Stop the run."""
     from penstock.runs.run_stop import stop_run  # noqa: PLC0415  (loads Arrow)
 
     if not 0 <= args.timeout < math.inf:
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if not stop_run(args.run_directory, args.timeout, _say):
         _say(f"{args.run_directory} is not running")
         return NOT_RUNNING
-    _say(f"{args.run_directory} has stopped; penstock run --resume {args.run_directory} goes on")
+    _say(f"{args.run_directory} has stopped; penstock run --resume {args.run_directory} resumes it")
     return 0
 
 

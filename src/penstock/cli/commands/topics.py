@@ -1,4 +1,4 @@
-"""`penstock topics`: what waits in topics, who reads it, and is it whole?"""
+"""`penstock topics`: inspects and checks topics."""
 
 import argparse
 import json
@@ -6,38 +6,39 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.cli.verbs import add_verb
+from penstock.cli.verbs import add_group, add_verb
 from penstock.errors import InputError
 
 EXAMPLES = """\
 examples:
   penstock topics ls runs/mine                         all topics of a run, one line each
-  penstock topics show runs/mine/topics/images         its columns, readers and writers
-  penstock topics tail runs/mine/topics/images -n 20   its last rows
+  penstock topics show runs/mine/topics/images         columns, readers and writers of one topic
+  penstock topics tail runs/mine/topics/images -n 20   the last 20 rows
   penstock topics tail runs/mine/topics/images --follow --json | jq .id
   penstock topics check runs/mine                      read every byte; exit code 1 if damaged
 
-DIR is a topic, a folder of topics, or a run. Of a run, check reads the records of batches, too.
+DIR is a topic, a directory of topics, or a run. For a run, check also reads the batch records.
 """
 _LOOK_EVERY_S = 0.2
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command with its verbs."""
-    parser = commands.add_parser(
+    verbs = add_group(
+        commands,
         "topics",
-        help="look into topics, and check that they are whole",
-        description="Look into topics, and check that they are whole.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="inspect and check topics",
+        description="Inspect topics and their rows, and check them for damage.",
+        examples=EXAMPLES,
     )
-    verbs = parser.add_subparsers(metavar="VERB", required=True)
     _add_verb(verbs, "ls", "list topics: rows, size, age, readers", run_ls)
     _add_verb(verbs, "show", "show columns, retention, readers and writers", run_show)
     tail = _add_verb(verbs, "tail", "show the last rows of one topic", run_tail)
-    tail.add_argument("-n", type=int, default=10, metavar="N", help="so many rows (%(default)s)")
-    tail.add_argument("--follow", action="store_true", help="go on with new rows until stopped")
-    _add_verb(verbs, "check", "read every byte; exit code 1 if something is damaged", run_check)
+    tail.add_argument(
+        "-n", type=int, default=10, metavar="N", help="number of rows (default: %(default)s)"
+    )
+    tail.add_argument("--follow", action="store_true", help="print new rows until interrupted")
+    _add_verb(verbs, "check", "read every byte; exit code 1 if damaged", run_check)
 
 
 def _add_verb(
@@ -48,12 +49,12 @@ def _add_verb(
 ) -> argparse.ArgumentParser:
     verb = add_verb(verbs, name, summary, EXAMPLES, run)
     verb.add_argument(
-        "directory", metavar="DIR", type=Path, help="a topic, a folder of them, a run"
+        "directory", metavar="DIR", type=Path, help="topic, directory of topics, or run"
     )
     return verb
 
 
-# Each verb loads Arrow by itself: other commands need none of it, and shall not wait for it.
+# Each verb imports what it needs: Arrow takes long to load, and other commands do not need it.
 
 
 def run_ls(args: argparse.Namespace) -> int:
@@ -69,7 +70,7 @@ def run_ls(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    """Show topics, one below the other."""
+    """Show each topic in detail."""
     from penstock.reports.topic_text import figures, show_text, to_json  # noqa: PLC0415
 
     found = [figures(place) for place in _find(args.directory)]
@@ -81,14 +82,14 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def run_tail(args: argparse.Namespace) -> int:
-    """Show the last rows of one topic, and new ones as they come."""
+    """Print the last rows of one topic, and new ones with --follow."""
     from penstock.reports.topic_rows import RowPrinter  # noqa: PLC0415
     from penstock.topics.embedded.topic import Topic  # noqa: PLC0415
 
     found = _find(args.directory)
     if len(found) > 1:
         names = ", ".join(place.name for place in found)
-        raise InputError("DIR", f"holds {len(found)} topics", f"choose one: {names}")
+        raise InputError("DIR", f"contains {len(found)} topics", f"choose one: {names}")
     if args.n < 0:
         raise InputError("-n", f"must be at least 0, got {args.n}")
     topic = Topic.open(found[0])
@@ -105,7 +106,7 @@ def run_tail(args: argparse.Namespace) -> int:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Name everything that is damaged."""
+    """List all damage."""
     from penstock.engines.spark.recovery.batch_record_check import check_records  # noqa: PLC0415
     from penstock.reports.topic_text import damage_json, damage_text  # noqa: PLC0415
     from penstock.topics.embedded.check import TopicDamage, check_directory  # noqa: PLC0415
@@ -128,5 +129,5 @@ def _find(directory: Path) -> list[Path]:
     for folder in (directory, directory / "topics"):
         if found := sorted(file.parent for file in folder.glob(f"*/{DESCRIPTION}")):
             return found
-    hint = f"a topic is a directory with {DESCRIPTION}; give one, a folder of them, or a run"
+    hint = f"a topic is a directory with {DESCRIPTION}; give one, their parent, or a run"
     raise InputError("DIR", f"there is no topic in {str(directory)!r}", hint)

@@ -1,4 +1,4 @@
-"""`penstock twin`: would the simulator have known what the run on Spark did?"""
+"""`penstock twin`: simulates runs on Spark with a calibrated profile and compares."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from penstock.cli.verbs import add_command
 from penstock.control.loop import Tick
 from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.profile import Profile
@@ -14,42 +15,47 @@ from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.reports.pictures import over_time
 from penstock.reports.tables import as_text
-from penstock.reports.twin_picture import panels
-from penstock.reports.twin_tables import as_document, as_json, as_table
+from penstock.reports.twin_report import as_document, as_json, as_table, panels
 from penstock.runs.result_parts import RunScores
 from penstock.twin.errors import TwinCell, compare_figures
 from penstock.twin.twin import Real, figures, read_real, twin_ticks
 
 EXAMPLES = """\
 examples:
-  penstock twin runs/q1-cosine --profile spark-q1.toml             how far is the twin off?
+  penstock twin runs/q1-cosine --profile spark-q1.toml             how accurate is the twin?
   penstock twin runs/q1-cosine --profile spark-q1.toml --svg both.svg
   penstock twin runs/twin/* --profile spark.toml --markdown docs/twin.md
 
-The twin gets the workload, the seed, the policy, its parameters and the guards of the run, and
-the numbers of the profile, which penstock calibrate fits to other runs. Bounds: mean replicas
-15 %, mean latency 25 %, rescales 2.
+The twin has the workload, seed, policy, parameters and guards of the run. The profile provides the
+service times and overheads; penstock calibrate fits them to other runs.
+Error bounds: mean replicas 15 %, mean latency 25 %, rescales 2.
 """
 SHIPPED = "spark"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "twin",
-        help="simulate a run on Spark again and compare",
+        summary="simulate a run on Spark and compare both",
         description="Simulate runs on Spark with the same load and policy, and compare.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=EXAMPLES,
+        run=run,
     )
     add = parser.add_argument
     add("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
-    add("--profile", metavar="FILE.toml", default=SHIPPED, help="from calibrate (%(default)s)")
-    add("--seeds", metavar="N", type=int, default=5, help="twins of each run (%(default)s)")
-    add("--svg", metavar="FILE", type=Path, help="draw both over each other, for one run")
-    add("--markdown", metavar="FILE", type=Path, help="write one table over all runs")
+    add("--profile", metavar="FILE.toml", default=SHIPPED, help="profile (default: %(default)s)")
+    add(
+        "--seeds",
+        metavar="N",
+        type=int,
+        default=5,
+        help="simulations per run (default: %(default)s)",
+    )
+    add("--svg", metavar="FILE", type=Path, help="draw run and twin (one run only)")
+    add("--markdown", metavar="FILE", type=Path, help="write a document with all runs")
     add("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +68,11 @@ class _Twinned:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make twins, compare, show."""
+    """Simulate the twins, compare, print."""
     if args.seeds < 1:
         raise InputError("--seeds", f"must be at least 1, got {args.seeds}")
     if args.svg is not None and len(args.runs) > 1:
-        raise InputError("--svg", "draws one run", "give one RUN, or leave it out")
+        raise InputError("--svg", "works with one run only", "give one RUN, or omit --svg")
     profile = load_profile(args.profile)
     found = [_twinned(directory, profile, args.seeds) for directory in args.runs]
     cells = [one.cell for one in found]

@@ -1,4 +1,4 @@
-"""`penstock workload`: what load is offered over time?"""
+"""`penstock workload`: shows offered load over time."""
 
 import argparse
 import json
@@ -8,8 +8,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from penstock.cli.options import parse_pairs, read_minutes
+from penstock.cli.verbs import add_command
 from penstock.core.numbers import pretty
 from penstock.core.params import ParamDescription
+from penstock.reports.tables import align_rows
 from penstock.reports.text_charts import chart_width, sparkline
 from penstock.reports.text_layout import hang
 from penstock.workloads.expression import NamedPart, Tree, parse, write
@@ -21,11 +23,11 @@ from penstock.workloads.workload import Workload
 
 EXAMPLES = """\
 examples:
-  penstock workload                                      which workloads there are
-  penstock workload cosine                               the thesis' wave, as published
-  penstock workload random --seed 1073 --json            one rate a minute, for machines
-  penstock workload increase --param spike_up=0.05       any workload can have spikes on top
-  penstock workload "cosine * 0.1 + constant(rate=2e4)"  two at once
+  penstock workload                                      list all workloads
+  penstock workload cosine                               the cosine load of the thesis
+  penstock workload random --seed 1073 --json            one rate per minute, as JSON
+  penstock workload increase --param spike_up=0.05       add spikes to any workload
+  penstock workload "cosine * 0.1 + constant(rate=2e4)"  the sum of two workloads
   penstock workload "constant for 30 then dns" --plot load.svg
   penstock workload trace --param file=tweets.csv --param count=value --param mean=5000
 """
@@ -33,36 +35,38 @@ examples:
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = add_command(
+        commands,
         "workload",
-        help="show the load that is offered over time",
-        description="Show a workload: a sparkline and figures, JSON, or a picture.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        summary="show a workload: its offered load over time",
+        description="Show a workload as a chart with figures, as JSON, or as a picture.",
+        examples=EXAMPLES,
+        run=run,
     )
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a workload, or several joined by +, * and then"
+        "name", nargs="?", metavar="NAME", help="workload, or an expression with +, * and then"
     )
     parser.add_argument(
         "--minutes",
         type=read_minutes,
         metavar="N",
-        help="length (140, as published; convergence 90)",
+        help="length (default: 140; convergence: 90)",
     )
     parser.add_argument(
-        "--seed", type=int, default=SEED, metavar="S", help="seed of its draws (%(default)s)"
+        "--seed", type=int, default=SEED, metavar="S", help="random seed (default: %(default)s)"
     )
     parser.add_argument(
         "--param", action="append", default=[], metavar="K=V", help="parameter of the workload"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON: one rate a minute")
-    parser.add_argument("--plot", metavar="FILE", help="draw it (.png, .svg or .pdf)")
-    parser.add_argument("--list", action="store_true", help="list all workloads, or only NAME")
-    parser.set_defaults(run=run)
+    parser.add_argument("--json", action="store_true", help="print JSON with one rate per minute")
+    parser.add_argument("--plot", metavar="FILE", help="draw it to a .png, .svg or .pdf file")
+    parser.add_argument(
+        "--list", action="store_true", help="list all workloads, or NAME, with parameters"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the workload and show it in the way asked for."""
+    """Print or draw the workload."""
     if args.list or not args.name:
         chosen = [find_pattern(args.name)] if args.name else list(PATTERNS.values())
         print(_list_json(chosen) if args.json else _list(chosen))
@@ -98,8 +102,8 @@ def _figures(load: Workload, minutes: str) -> list[str]:
         ("total", pretty(load.total_records), "records"),
         ("length", minutes, "minutes"),
     ]
-    wide = max(len(number) for _, number, _ in rows)
-    return [f"{label:<8}{number:>{wide}} {unit}" for label, number, unit in rows]
+    lines = align_rows([row[:2] for row in rows])
+    return [f"{line} {unit}" for line, (_, _, unit) in zip(lines, rows, strict=True)]
 
 
 def _to_json(load: Workload, tree: Tree, seed: int, given: dict[str, str]) -> dict[str, Any]:
@@ -123,16 +127,18 @@ def _number(value: float) -> int | float:
 
 
 def _used(tree: Tree, given: dict[str, str]) -> dict[str, Any]:
-    """Return all parameters of a single workload; in an expression they stand in its name."""
+    """Return all parameters of a single workload; the name of an expression contains them."""
     if not isinstance(tree, NamedPart):
         return {}
-    told = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
-    params, spikes = read_params(find_pattern(tree.name), told)
+    chosen = {key: value for key, value in (dict(tree.given) | given).items() if key != "seed"}
+    params, spikes = read_params(find_pattern(tree.name), chosen)
     return asdict(params) | (asdict(spikes) if spikes.wanted else {})
 
 
 def _list(patterns: Sequence[Pattern]) -> str:
-    spikes = "\n".join(["on top of any workload:", *map(_param_line, Spikes.describe())])
+    spikes = "\n".join(
+        ["spikes, which every workload can have:", *map(_param_line, Spikes.describe())]
+    )
     return "\n\n".join([*map(_describe, patterns), spikes])
 
 

@@ -1,6 +1,7 @@
 """Many runs over the cores of this machine; each finished one is kept, so nothing is run twice."""
 
 import json
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from penstock.lab.grid.backend import AnySpec, Result, RunBackend, S
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+_LOG = logging.getLogger(__name__)
 #: Version of the files in `results/`.
 VERSION = 1
 RESULTS = "results"
@@ -65,8 +67,10 @@ def run_all(
     results = {task.name: old for task in tasks if (old := _kept(task)) is not None}
     todo = [task for task in tasks if task.name not in results]
     tell, kept = progress or (lambda _: None), len(results)
+    _LOG.info("grid of %d runs starts, %d have results", len(tasks), kept)
     tell(WorkProgress(total=len(tasks), kept=kept, done=0))
     for done, (index, result) in enumerate(in_parallel(_run, todo, jobs), 1):
+        _LOG.debug("run %s ended, %d of %d", todo[index].name, done, len(todo))
         if not isinstance(result, PenstockError):
             results[todo[index].name] = result
         elif failed is not None:

@@ -56,7 +56,7 @@ def test_without_duckdb_nothing_is_begun(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     monkeypatch.setattr(
-        "penstock.cli.nexmark_verification.start_session", lambda *_: pytest.fail("began")
+        "penstock.lab.nexmark_verify.start_session", lambda *_: pytest.fail("began")
     )
     assert main(["nexmark", "verify", "--query", "q1", "--events", "100"]) == 2
     assert "error: duckdb: is not installed" in capsys.readouterr().err

@@ -5,6 +5,7 @@ resume. Other operators keep running. The change is logged before repartitioning
 afterwards; a restart completes it. The state always has the old or the new number of partitions.
 """
 
+import logging
 import threading
 import time
 from collections import deque
@@ -36,6 +37,7 @@ from penstock.engines.spark.recovery.checkpoints import (
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError, RescaleError
 
+_LOG = logging.getLogger(__name__)
 STEPS = ("hold", "wait", "stop", "repartition", "restart", "verify", "resume")
 #: How long to wait for the end of a batch, and for the start of a query.
 MAX_WAIT_S = 120.0
@@ -167,6 +169,7 @@ class Rescaler:
         began = time.perf_counter()
         yield
         seconds[step] = time.perf_counter() - began
+        _LOG.debug("rescale of %s: step %s took %.3f s", name, step, seconds[step])
         took_s = round(seconds[step], 3)
         event = StepEvent(at=time.time(), operator=name, step=step, duration_s=took_s)
         self.events.append(event)

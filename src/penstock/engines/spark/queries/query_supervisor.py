@@ -1,5 +1,6 @@
 """Starts the queries of a run, a few at a time, and again those that failed, as long as allowed."""
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, afte
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 
+_LOG = logging.getLogger(__name__)
 #: Queries that begin at once. Spark gives the process of a source ten seconds to start, which no
 #: setting changes, and which is not enough on a busy machine if many do so together.
 MAX_BEGINNING = 2 * (os.cpu_count() or 1)
@@ -199,6 +201,7 @@ class QuerySupervisor:
         )
 
     def _restarting(self, name: str, trouble: Trouble) -> RestartingEvent:
+        _LOG.info("query %s restarts, try %d: %s", name, trouble.tries, trouble.reason)
         return RestartingEvent(
             at=time.time(),
             operator=name,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.cli.main import build_parser, main
-from penstock.reports.text_layout import fold
+from penstock.cli.parser import fold
 
 
 def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

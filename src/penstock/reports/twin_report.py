@@ -1,23 +1,26 @@
-"""Twins and their runs for people and machines: one run, or a document over many."""
+"""A comparison of runs with their twins: tables, a document, JSON, and panels of a picture."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from penstock.control.loop import Tick
+from penstock.core.histogram import Histogram
 from penstock.core.numbers import pretty, table_number
 from penstock.engines.simulator.profile import Profile
+from penstock.reports.pictures import Panel, PictureLine
 from penstock.reports.tables import Table, as_markdown
 from penstock.twin.errors import BOUNDS, TwinCell, TwinErrors
 
-#: What each bound is called where columns are narrow.
+#: Short names of the bounds, for narrow columns.
 _SHORT = ("replicas", "latency", "rescales")
 
 
 def as_table(cell: TwinCell) -> Table:
-    """One run: every figure with its bound, then the replicas of single operators."""
+    """Return one run: each figure with its bound, then the replicas of each operator."""
     rows = [_row(one) for one in cell.figures]
     rows += [_operator_row(name, real, twins) for name, (real, twins) in cell.operators.items()]
-    verdict = "inside all bounds" if cell.is_inside else "not inside all bounds"
-    fitted = ("the profile was fitted to this very run: no prediction",) if cell.is_fitted else ()
+    verdict = "within all bounds" if cell.is_inside else "not within all bounds"
+    fitted = ("the profile was fitted to this run: not a prediction",) if cell.is_fitted else ()
     return Table(
         title=f"{cell.title} ({cell.name})",
         columns=("figure", "Spark", "twin", "range", "error", "bound", "inside"),
@@ -56,7 +59,7 @@ def _error(one: TwinErrors) -> str:
 
 
 def as_document(cells: Sequence[TwinCell], profile: Profile, command: str) -> str:
-    """A document with every run, also those that are off; one that was fitted is not counted."""
+    """Return a document with all runs; those that the profile was fitted to are not counted."""
     predicted = [cell for cell in cells if not cell.is_fitted]
     inside = sum(cell.is_inside for cell in predicted)
     columns = ["query", "workload", "policy"]
@@ -112,7 +115,7 @@ def _by_figure(cells: Sequence[TwinCell]) -> list[str]:
 
 
 def _emulated(cells: Sequence[TwinCell]) -> list[str]:
-    """What runs had in common, and which runs these are."""
+    """Return what was emulated, and in which runs."""
     found: dict[str, list[TwinCell]] = {}
     for cell in cells:
         waits = cell.numbers.get("service_s")
@@ -129,7 +132,7 @@ def _emulated(cells: Sequence[TwinCell]) -> list[str]:
 
 
 def as_json(cells: Sequence[TwinCell], profile: str) -> dict[str, Any]:
-    """Everything for machines."""
+    """Return all figures as JSON."""
     return {
         "profile": profile,
         "inside": sum(cell.is_inside for cell in cells if not cell.is_fitted),
@@ -157,3 +160,46 @@ def as_json(cells: Sequence[TwinCell], profile: str) -> dict[str, Any]:
             for cell in cells
         ],
     }
+
+
+def panels(real: Sequence[Tick], twin: Sequence[Tick]) -> tuple[Panel, ...]:
+    """Return replicas, queue and latency of a run and its twin over time."""
+    both = {"Spark": real, "twin": twin}
+    return (
+        _panel("replicas of all operators", "replicas", both, _replicas, steps=True),
+        _panel("rows that wait for all operators", "rows", both, _queue),
+        _panel("mean latency of finished rows", "s", both, _latency),
+    )
+
+
+def _panel(
+    title: str,
+    unit: str,
+    runs: Mapping[str, Sequence[Tick]],
+    of: Callable[[Tick], float | None],
+    *,
+    steps: bool = False,
+) -> Panel:
+    lines = []
+    for label, ticks in runs.items():
+        points = [(tick.at / 60, value) for tick in ticks if (value := of(tick)) is not None]
+        minutes, values = zip(*points, strict=True) if points else ((), ())
+        lines.append(PictureLine(label=label, minutes=minutes, values=values))
+    return Panel(title=title, unit=unit, lines=tuple(lines), steps=steps)
+
+
+def _replicas(tick: Tick) -> float:
+    return float(sum(tick.status.running.values()))
+
+
+def _queue(tick: Tick) -> float | None:
+    if tick.snapshot is None:
+        return None
+    return sum(op.queue or 0.0 for op in tick.snapshot.operators.values())
+
+
+def _latency(tick: Tick) -> float | None:
+    together = Histogram()
+    for histogram in tick.status.latency.values():
+        together.merge(histogram)
+    return together.mean if together.count else None

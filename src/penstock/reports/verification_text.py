@@ -1,0 +1,53 @@
+"""The result of `penstock nexmark verify`, as text and as JSON."""
+
+from typing import Any
+
+from penstock.core.numbers import pretty, table_number
+from penstock.lab.nexmark_verify import MIN_CHANGES, Verified, VerifySpec
+from penstock.reports.tables import Table, as_text
+
+#: Rows shown of each difference.
+_MAX_ROWS = 5
+
+
+def as_json(spec: VerifySpec, result: Verified) -> dict[str, Any]:
+    """Return the result as a JSON object."""
+    return {
+        "query": spec.query,
+        "variant": spec.chosen,
+        "events": spec.events,
+        "rate": spec.setting.clock.rate,
+        "rows": result.rows,
+        "missing": len(result.difference.missing),
+        "extra": len(result.difference.extra),
+        "late": result.late,
+        "changes": result.changes,
+        "seconds": result.seconds,
+        "equal": result.is_right,
+    }
+
+
+def as_page(spec: VerifySpec, result: Verified) -> str:
+    """Return one table row, and the first rows that differ."""
+    figures = {
+        "query": spec.query,
+        "variant": spec.chosen,
+        "events": pretty(spec.events),
+        "rows": pretty(result.rows),
+        "missing": pretty(len(result.difference.missing)),
+        "extra": pretty(len(result.difference.extra)),
+        "late": pretty(result.late),
+        "changes": pretty(min(result.changes.values())) if spec.rescale else "-",
+        "seconds": table_number(result.seconds),
+        "verdict": "equal" if result.is_right else "NOT EQUAL",
+    }
+    lines = [as_text(Table(columns=tuple(figures), rows=(tuple(figures.values()),)))]
+    for label, rows in (("missing", result.difference.missing), ("extra", result.difference.extra)):
+        lines += [f"  {label}: {row}" for row in rows.slice(0, _MAX_ROWS).to_pylist()]
+    lines += [
+        f"  too few changes: {name} was rescaled {count} times, at least {MIN_CHANGES} required;"
+        " use more --events, because an operator without rows runs no batches"
+        for name, count in result.changes.items()
+        if spec.rescale and count < MIN_CHANGES
+    ]
+    return "\n".join(lines)
