@@ -15,19 +15,19 @@ from penstock.nexmark.times import FixedRate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from penstock.nexmark.spark_source import Wanted
+    from penstock.nexmark.spark_source import SourceOptions
 
 EVENTS = 5000
 
 
-def wanted(**options: Any) -> "Wanted":
+def wanted(**options: Any) -> "SourceOptions":
     # Spark takes a second to import
-    from penstock.nexmark.spark_source import Wanted  # noqa: PLC0415
+    from penstock.nexmark.spark_source import SourceOptions  # noqa: PLC0415
 
-    return Wanted.parse({name: str(value) for name, value in options.items()})
+    return SourceOptions.parse({name: str(value) for name, value in options.items()})
 
 
-def parts(asked: "Wanted", first: int, end: int) -> pa.Table:
+def parts(asked: "SourceOptions", first: int, end: int) -> pa.Table:
     found = [batch for each in asked.cut(first, end) for batch in asked.read(each)]
     return pa.Table.from_batches(found, asked.schema)
 

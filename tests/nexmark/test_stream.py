@@ -15,8 +15,8 @@ from tests.workloads.strategies import few
 from penstock.nexmark.event_order import AUCTIONS, BIDS, FIRST_ID, KINDS, PERSONS, EventKind
 from penstock.nexmark.events import BID_FIELDS
 from penstock.nexmark.settings import BASE_MS, StreamSettings
-from penstock.nexmark.stream import events, making, rows
-from penstock.nexmark.times import FixedRate, Following
+from penstock.nexmark.stream import events, row_maker, rows
+from penstock.nexmark.times import FixedRate, WorkloadClock
 from penstock.nexmark.vocabulary import own_tables
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.row_production import fitted
@@ -28,7 +28,7 @@ SETTINGS = {
     "reference": StreamSettings(),
     "thesis": StreamSettings(hot=False),
     "slow": StreamSettings(clock=FixedRate(200)),
-    "wave": StreamSettings(clock=Following(make_workload("cosine", 2) * 1e-3)),
+    "wave": StreamSettings(clock=WorkloadClock(make_workload("cosine", 2) * 1e-3)),
 }
 settings = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
@@ -120,10 +120,10 @@ def test_some_columns(kind: EventKind) -> None:
 def test_a_topic_gets_the_rows_by_their_number_whenever_they_are_due(kind: EventKind) -> None:
     pipeline = Pipeline("auction-house")
     pipeline.topic(kind.name, kind.schema)
-    pipeline.produces(kind.name)(making(kind, StreamSettings(hot=False)))
+    pipeline.produces(kind.name)(row_maker(kind, StreamSettings(hot=False)))
     make = fitted(pipeline.feeds[kind.name].make, parse_schema(kind.schema))
     assert make(100, pa.nulls(20)) == rows(kind, 100, 120, StreamSettings(hot=False))
-    few_columns = making(kind, StreamSettings(), columns=("dateTime",))
+    few_columns = row_maker(kind, StreamSettings(), columns=("dateTime",))
     assert few_columns(7, pa.nulls(2)).column_names == ["dateTime"]
 
 

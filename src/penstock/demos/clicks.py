@@ -1,8 +1,8 @@
-"""Clicks: what users of a shop do, put together to sessions.
+"""Clicks: sessions of the users of a shop.
 
-A session ends when its user does nothing for a while. A few users click much, most little. A
-click counts from when it was made; those of phones that were offline arrive long after, and go
-to a topic of their own when the session that they belong to is closed.
+A session ends when its user is inactive for a while. A few users click much, most little. A click
+has the time at which it was made; those of offline phones arrive much later, and go to a separate
+topic if their session is closed.
 """
 
 import numpy as np
@@ -16,20 +16,20 @@ from penstock.pipelines.text_columns import choose, join, pc, word_list
 
 USERS = 1000
 PAGES = word_list("home search books music garden tools toys shoes basket pay")
-#: What a page is worth to the shop, in cents, in the order of pages.
+#: The value of each page in cents.
 CENTS = (0, 1, 4, 4, 7, 9, 5, 12, 30, 250)
-#: Seconds without a click that end a session, and seconds that clicks may be on their way.
+#: The gap that ends a session, and the allowed delay of clicks.
 GAP_S, DELAY_S = 5.0, 2.0
-#: A click takes up to a second, but some come from phones that were offline for up to a minute.
-_ON_ITS_WAY_S, _OFFLINE_S, _OFFLINE = 1.0, 60.0, 0.02
+#: The largest delay of a click, that of an offline phone, and the share of offline phones.
+_MAX_DELAY_S, _MAX_OFFLINE_S, _OFFLINE_SHARE = 1.0, 60.0, 0.02
 
 
 def clicks(first: int, due: pa.Array) -> pa.Table:
-    """Return the rows of clicks: who saw which page, and when that was."""
+    """Return clicks: user, page and time."""
     ids = first + np.arange(len(due))
     number = (USERS * draws.uniform(ids, "user") ** 3).astype(np.intp)
-    offline = draws.uniform(ids, "offline") < _OFFLINE
-    way_s = np.where(offline, _OFFLINE_S, _ON_ITS_WAY_S) * draws.uniform(ids, "way")
+    offline = draws.uniform(ids, "offline") < _OFFLINE_SHARE
+    way_s = np.where(offline, _MAX_OFFLINE_S, _MAX_DELAY_S) * draws.uniform(ids, "way")
     at = due.cast(pa.int64()).to_numpy() - (way_s * 1e6).astype(np.int64)
     return pa.table(
         {
@@ -42,10 +42,10 @@ def clicks(first: int, due: pa.Array) -> pa.Table:
 
 
 def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
-    """Declare the pipeline; to add a click to its session takes service_s on average.
+    """Declare the pipeline; adding a click to its session takes service_s on average.
 
-    That stage waits for what is left of it after its real work, as it would for a store of
-    profiles. With 0 a click takes what it takes.
+    The operator waits for the rest of that time, as it would for a profile store. With 0 it does
+    not wait.
     """
     service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("clicks", objective_s=5, summary="clicks of users, by session")
@@ -56,7 +56,7 @@ def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
 
     @pipeline.batches(reads="clicks", writes="valued")
     def value(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Say what each click is worth."""
+        """Add the value of each click."""
         page = pc.index_in(batch["page"], value_set=pa.array(PAGES))
         cents = pa.array(CENTS, pa.int32()).take(page)
         return batch.drop_columns("page").append_column("cents", cents)

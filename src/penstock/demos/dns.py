@@ -1,7 +1,7 @@
 """DNS: the application of the predictive paper on name server traffic (V-G2, figure 13).
 
-Four operators take lookups apart, measure the names that are looked up, tell ordinary names from
-those made up by programs, and store the result.
+Four operators parse lookups, measure the names, tell ordinary names from generated ones, and store
+the result.
 """
 
 import pyarrow as pa
@@ -17,14 +17,14 @@ _MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)
 
 
 def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
-    """Declare the pipeline; at each operator a record takes service_s, or what it takes if 0.
+    """Declare the pipeline; a record takes service_s at each operator.
 
-    With service times every operator waits for what is left of them after its real work, as it
-    would for a server; without, a core does many thousands of lookups a second.
+    Every operator waits for the rest of that time, as it would for a server. With 0 nothing waits,
+    and a core processes many thousands of lookups a second.
     """
     service = EmulatedService(service_s=service_s, scv=scv)
     chunk_rows = service.chunk_rows
-    pipeline = Pipeline("dns", summary="lookups of names that nobody would think of")
+    pipeline = Pipeline("dns", summary="DNS lookups, classified by the shape of the name")
     pipeline.topic("lookups", "id long, line string")
     pipeline.topic("parsed", "id long, client string, name string, type string")
     pipeline.topic("measured", f"id long, client string, name string, {_MEASURED}")
@@ -35,13 +35,13 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="lookups", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take each line of the log apart."""
+        """Parse each line of the log."""
         with service.emulate("parse", batch["id"]):
             return lookups.parse(batch)
 
     @pipeline.batches(reads="parsed", writes="measured", chunk_rows=chunk_rows)
     def features(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Measure each name: its length and labels, how mixed its letters are."""
+        """Measure each name: length, labels, entropy."""
         with service.emulate("features", batch["id"]):
             kept = {name: batch[name] for name in ("id", "client", "name")}
             return pa.record_batch(kept | name_shape.measure(batch["name"]))
@@ -53,7 +53,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
         chunk_rows=chunk_rows,
     )
     def classify(batch: pa.RecordBatch, tree: name_shape.Tree) -> pa.RecordBatch:
-        """Say whether each name is ordinary, generated or a tunnel, and how sure that is."""
+        """Classify each name as ordinary, generated or tunnel, with a confidence."""
         with service.emulate("classify", batch["id"]):
             measures = {name: batch[name].to_numpy() for name in name_shape.MEASURES}
             chances = tree.predict_proba(name_shape.as_matrix(measures))
@@ -69,10 +69,10 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="verdicts", writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Write what was found as a document under the number of the lookup."""
+        """Write the result as a document under the id of the lookup."""
         with service.emulate("store", batch["id"]):
-            found = {name: batch[name] for name in ("client", "name", "verdict", "sure")}
-            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+            fields = {name: batch[name] for name in ("client", "name", "verdict", "sure")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(fields)})
 
     return pipeline
 

@@ -22,9 +22,9 @@ CELLS = 8
 
 
 def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
-    """Declare the pipeline; recognition takes service_s on average, 0 for as long as it takes.
+    """Declare the pipeline; recognition takes service_s on average, with 0 it does not wait.
 
-    If nobody says it takes what it takes in the simulated pipeline of the same name.
+    The default is the service time of the simulated pipeline of the same name.
     """
     service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("images", objective_s=5, summary="photos are made small and recognised")
@@ -35,7 +35,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
 
     @pipeline.produces("photos", arrivals="poisson")
     def photos(first_id: int, due: pa.Array) -> pa.Table:
-        """Draw photos of digits; the label is the truth, by which guesses can be checked."""
+        """Draw photos of digits, with their true labels."""
         ids = first_id + np.arange(len(due))
         pictures, labels = digits.photos(ids)
         return pa.table(
@@ -44,7 +44,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
 
     @pipeline.batches(reads="photos", writes="stored", max_replicas=MAX_REPLICAS)
     def thumbnail(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Make the small copy that is stored."""
+        """Create the small copy that is stored."""
         pictures = grey.from_arrow(batch["picture"], SIDE)
         small = np.rint(grey.shrink(pictures, SIDE // THUMBNAIL)).astype(np.uint8)
         edge = pa.array(np.full(len(small), THUMBNAIL, dtype=np.int32))
@@ -60,7 +60,7 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
 
     @pipeline.batches(reads="photos", writes="small", max_replicas=MAX_REPLICAS)
     def resize(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Make the copy for the recogniser: only the digit, in 8 x 8 cells from 0 to 16."""
+        """Create the input of the recogniser: only the digit, in 8 x 8 cells from 0 to 16."""
         small = digits.cells(grey.from_arrow(batch["picture"], SIDE))
         return pa.record_batch(
             {"id": batch["id"], "label": batch["label"], "picture": grey.to_arrow(small)}
@@ -74,11 +74,11 @@ def build(service_s: float = 0.67, scv: float = 0.1) -> Pipeline:
         chunk_rows=CHUNK_ROWS,
     )
     def recognise(batch: pa.RecordBatch, model: digits.Model) -> pa.RecordBatch:
-        """Say which digit is on each picture.
+        """Recognise the digit on each picture.
 
-        The guess is real, and takes a fraction of a millisecond. Then it waits until each
-        record has taken its service time, as it would for the answer of a model server:
-        two cores cannot show fifteen replicas that all compute.
+        The real work takes a fraction of a millisecond. Then the operator waits for the rest of
+        the service time, as it would for a model server: two cores cannot run fifteen replicas
+        that all compute.
         """
         with service.emulate("recognise", batch["id"]):
             guess, confidence = digits.recognise(model, grey.from_arrow(batch["picture"], CELLS))

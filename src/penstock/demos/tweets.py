@@ -1,6 +1,6 @@
 """Tweets: the application of "A predictive approach for dynamic replication" (V-A, figure 7).
 
-Four operators judge tweets by what they are about and by who wrote them, and store the result.
+Four operators classify tweets by topic and by author, and store the result.
 """
 
 import pyarrow as pa
@@ -14,10 +14,10 @@ from penstock.pipelines.shared_resource import SharedResource
 
 
 def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
-    """Declare the pipeline; at each operator a record takes service_s, or what it takes if 0.
+    """Declare the pipeline; a record takes service_s at each operator.
 
-    With service times every operator waits for what is left of them after its real work, as it
-    would for a server; without, a core does many thousands of tweets a second.
+    Every operator waits for the rest of that time, as it would for a server. With 0 nothing waits,
+    and a core processes many thousands of tweets a second.
     """
     pipeline = Pipeline("tweets", summary="tweets judged by content and by author")
     declare(pipeline, EmulatedService(service_s=service_s, scv=scv))
@@ -37,7 +37,7 @@ def declare(pipeline: Pipeline, service: EmulatedService) -> None:
 
     @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take the JSON of each tweet apart; links and addressees are left out of its text."""
+        """Parse the JSON of each tweet; links and addressees are removed from its text."""
         with service.emulate("parse", batch["id"]):
             return messages.parse(batch)
 
@@ -48,7 +48,7 @@ def declare(pipeline: Pipeline, service: EmulatedService) -> None:
         chunk_rows=chunk_rows,
     )
     def content(batch: pa.RecordBatch, model: NaiveBayes) -> pa.RecordBatch:
-        """Say what each tweet is about, and how sure that is."""
+        """Classify the topic of each tweet, with a confidence."""
         with service.emulate("content", batch["id"]):
             about, sure = model.judge(batch["text"])
             return pa.record_batch(
@@ -59,17 +59,17 @@ def declare(pipeline: Pipeline, service: EmulatedService) -> None:
         reads="contents", writes="judged", resource=authors.directory, chunk_rows=chunk_rows
     )
     def author(batch: pa.RecordBatch, directory: pa.Table) -> pa.RecordBatch:
-        """Look up who wrote each tweet: press, office, robot, or a person."""
+        """Look up the author of each tweet: press, office, robot, or person."""
         with service.emulate("author", batch["id"]):
             standing = authors.standing(directory, batch["author"])
             return batch.add_column(2, "standing", standing)
 
     @pipeline.batches(reads="judged", writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Write what was found as a document under the number of the tweet."""
+        """Write the result as a document under the id of the tweet."""
         with service.emulate("store", batch["id"]):
-            found = {name: batch[name] for name in ("author", "standing", "content", "sure")}
-            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+            fields = {name: batch[name] for name in ("author", "standing", "content", "sure")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(fields)})
 
 
 PIPELINE = build()

@@ -10,10 +10,10 @@ from penstock.pipelines.stateful.keyed_counts import counts
 
 
 def build(service_s: float = 0.5, scv: float = 0.1) -> Pipeline:
-    """Declare the pipeline; to count a tweet takes service_s on average, 0 for what it takes.
+    """Declare the pipeline; counting a tweet takes service_s on average.
 
-    The counter waits for what is left of that after its real work, as it would for a store of
-    profiles; the other operators wait for nothing.
+    The counter waits for the rest of that time, as it would for a profile store. The other
+    operators do not wait.
     """
     summary = "tweets judged by content and by author, and counted by author"
     pipeline = Pipeline("tweets-authors", objective_s=5, summary=summary)

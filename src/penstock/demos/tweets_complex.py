@@ -1,9 +1,8 @@
 """Complex tweets: the larger application of the predictive paper (V-G1, figure 12).
 
-Tweets in English are split into news, which are sorted by subject, and opinions, which are for
-or against something; both are stored. The figure is not in the text of the paper: the graph is
-ours, and that of the simulated pipeline. An operator writes one topic, so the split is made by
-two readers of it, each of which keeps its own.
+Tweets in English are split into news, classified by subject, and opinions, classified by sentiment;
+both are stored. The paper's text does not contain the figure, so the graph is that of the simulated
+pipeline. An operator writes one topic, so two readers make the split.
 """
 
 from typing import TYPE_CHECKING
@@ -33,16 +32,15 @@ SHARES = {
     "sentiment": 1.0,
     "store": 0.125,
 }
-#: Who speaks of himself has an opinion.
+#: Authors who mention themselves have an opinion.
 OPINION_WORDS = r"\b(i|me|my|honestly)\b"
 
 
 def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     """Declare the pipeline; a record takes service_s at `sentiment`, and less at the others.
 
-    With service times batch operators wait for what is left of them after their real work, as
-    they would for a server. `language` is a function over frames: Spark runs it by itself,
-    and it takes what it takes.
+    Batch operators wait for the rest of their service times, as they would for a server. `language`
+    is a function over frames and does not wait.
     """
     heaviest = EmulatedService(service_s=service_s, scv=scv)
     service = {name: heaviest.but(service_s=service_s * share) for name, share in SHARES.items()}
@@ -62,13 +60,13 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="tweets", writes="parsed", chunk_rows=chunk_rows)
     def parse(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take the JSON of each tweet apart; links and addressees are left out of its text."""
+        """Parse the JSON of each tweet; links and addressees are removed from its text."""
         with service["parse"].emulate("parse", batch["id"]):
             return messages.parse(batch)
 
     @pipeline.operator(reads="parsed", writes="english")
     def language(tweets: "DataFrame") -> "DataFrame":
-        """Keep what has more small words of English than of any other language."""
+        """Keep tweets with more function words of English than of any other language."""
         from pyspark.sql import functions as fn  # noqa: PLC0415 - where Spark is only
 
         words = fn.split(fn.lower("text"), " ")
@@ -82,7 +80,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="english", writes="kinds", chunk_rows=chunk_rows)
     def kind(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Tell opinions, in which people speak of themselves, from news."""
+        """Classify tweets as opinions, in which authors mention themselves, or news."""
         with service["kind"].emulate("kind", batch["id"]):
             personal = pc.match_substring_regex(batch["text"], OPINION_WORDS, ignore_case=True)
             kinds = choose(messages.KINDS, pc.cast(personal, pa.int8()))
@@ -90,7 +88,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="kinds", writes="headlines", chunk_rows=chunk_rows)
     def news(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Keep news, without the words that announce them."""
+        """Keep news, without the opening words."""
         kept = batch.filter(pc.field("kind") == "news").drop_columns("kind")
         with service["news"].emulate("news", kept["id"]):
             headline = pc.replace_substring_regex(kept["text"], "^[^:]{1,30}: ", "")
@@ -103,13 +101,13 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
         chunk_rows=chunk_rows,
     )
     def topic(batch: pa.RecordBatch, model: NaiveBayes) -> pa.RecordBatch:
-        """Say what each of the news is about, and how sure that is."""
+        """Classify the subject of each news tweet, with a confidence."""
         with service["topic"].emulate("topic", batch["id"]):
             return _found(batch, "news", *model.judge(batch["text"]))
 
     @pipeline.batches(reads="kinds", writes="views", chunk_rows=chunk_rows)
     def opinion(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Keep opinions, without the tags under which they are filed."""
+        """Keep opinions, without hashtags."""
         kept = batch.filter(pc.field("kind") == "opinion").drop_columns("kind")
         with service["opinion"].emulate("opinion", kept["id"]):
             view = pc.replace_substring_regex(kept["text"], r" ?#\w+", "")
@@ -117,16 +115,16 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
 
     @pipeline.batches(reads="views", writes="feelings", chunk_rows=chunk_rows)
     def sentiment(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Say whether each opinion is for or against its thing, and how strongly."""
+        """Classify each opinion as for or against, with a strength."""
         with service["sentiment"].emulate("sentiment", batch["id"]):
             return _found(batch, "opinion", *feelings.judge(batch["text"]))
 
     @pipeline.batches(reads=("subjects", "feelings"), writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Write what was found as a document under the number of the tweet."""
+        """Write the result as a document under the id of the tweet."""
         with service["store"].emulate("store", batch["id"]):
-            found = {name: batch[name] for name in ("author", "kind", "found", "weight")}
-            return pa.record_batch({"id": batch["id"], "document": to_json(found)})
+            fields = {name: batch[name] for name in ("author", "kind", "found", "weight")}
+            return pa.record_batch({"id": batch["id"], "document": to_json(fields)})
 
     return pipeline
 

@@ -1,6 +1,6 @@
 """Words: the word count in two stages on which the papers of Dhalion and DS2 try their policies.
 
-Sentences are split into words, and words are counted; the second stage remembers. Some words are
+Sentences are split into words, and words are counted; the second operator has state. Some words are
 far more frequent than others, so slices of the state differ in load.
 """
 
@@ -13,7 +13,7 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
 from penstock.pipelines.text_columns import choose, pc, word_list
 
-#: Time for a word as a share of that for a sentence.
+#: The service time of a word relative to that of a sentence.
 WORD = 0.1
 #: Words in a sentence.
 MIN_WORDS, MAX_WORDS = 4, 12
@@ -31,7 +31,7 @@ _SHARES = 1 / (np.arange(1, len(WORDS) + 1) + _SHIFT)
 
 
 def sentences(first: int, due: pa.Array) -> pa.Table:
-    """Return the rows of sentences.
+    """Return sentences.
 
     >>> sentences(1, pa.nulls(1)).to_pylist()
     [{'id': 1, 'line': 'firelight marshfall rosegate is not oakgate and'}]
@@ -62,10 +62,10 @@ def split_words(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def build(service_s: float = 0.4, scv: float = 0.1) -> Pipeline:
-    """Declare the pipeline; to split a sentence takes service_s on average, a word a tenth of it.
+    """Declare the pipeline; splitting a sentence takes service_s on average, a word a tenth of it.
 
-    Both stages wait for what is left of these times after their real work, as they would for a
-    server: the papers slow their stages down, too. With 0 a record takes what it takes.
+    Both operators wait for the rest of these times, as they would for a server; the papers slow
+    their operators down, too. With 0 nothing waits.
     """
     service = EmulatedService(service_s=service_s, scv=scv)
     pipeline = Pipeline("words", objective_s=5, summary="sentences are split, words are counted")
@@ -76,7 +76,7 @@ def build(service_s: float = 0.4, scv: float = 0.1) -> Pipeline:
 
     @pipeline.batches(reads="sentences", writes="words", chunk_rows=service.chunk_rows)
     def split(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take sentences apart."""
+        """Split sentences into words."""
         with service.emulate("split", batch["id"]):
             return split_words(batch)
 

@@ -1,6 +1,6 @@
-"""Nexmark: persons who sell things in auctions, and the bids on them.
+"""Nexmark: persons who sell items in auctions, and the bids on them.
 
-Every event is a pure function of its number: any part of the stream can be made again, anywhere,
-and is the same as within a longer one. An event's draws are those of the reference's random
-source, seeded with the event's id.
+Every event is a pure function of its number, so any part of the stream can be generated anywhere
+with the same result. The random numbers of an event are those of the reference generator, seeded
+with the event's id.
 """

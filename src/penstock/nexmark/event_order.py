@@ -1,7 +1,7 @@
 """The order of events: of every fifty the first is a person, then three auctions, then 46 bids.
 
-Events of one kind have numbers of their own, so that each kind can be a topic: row 7 of the bids
-is the bid of one certain event. Rows are counted from the first event of the stream.
+Events of each kind are numbered separately, so that each kind can be a topic: row 7 of the bids is
+the bid of one fixed event. Rows are counted from the first event of the stream.
 
 >>> BIDS.ids(0, 3).tolist(), AUCTIONS.ids(0, 3).tolist(), PERSONS.ids(0, 3).tolist()
 ([4, 5, 6], [2, 3, 51], [50, 100, 150])
@@ -15,21 +15,21 @@ import numpy as np
 
 from penstock.nexmark.splitmix import Ints
 
-#: After so many ids the kinds begin again.
+#: The pattern of kinds repeats after this many ids.
 ROUND = 50
-#: The id of event 0: the reference leaves out the first two.
+#: The id of event 0: the reference skips the first two.
 FIRST_ID = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventKind:
-    """A kind of event: its place in the round, and its columns."""
+    """A kind of event: its position in the pattern, and its columns."""
 
     name: str
-    #: Where it begins in each round, and how many there are.
+    #: Its first position in each round, and the number of its events.
     begin: int
     share: int
-    #: In the words of Spark, as topics want them; their names are the reference's.
+    #: Columns in Spark's DDL; the names are the reference's.
     schema: str
 
     def ids(self, first: int, end: int) -> Ints:

@@ -1,4 +1,4 @@
-"""What `penstock nexmark generate` does: a part of the stream as a Parquet file."""
+"""Implements `penstock nexmark generate`: writes a part of the stream to a Parquet file."""
 
 import os
 import time
@@ -19,20 +19,20 @@ from penstock.files.atomic import TEMPORARY
 from penstock.nexmark.event_order import KINDS, EventKind
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import events, rows
-from penstock.nexmark.times import RATE, Clock, FixedRate, Following
+from penstock.nexmark.times import RATE, Clock, FixedRate, WorkloadClock
 from penstock.workloads.registry import make_workload
 
 #: Arrow's module for Parquet has no types.
 _ParquetWriter: Any = pyarrow.parquet.ParquetWriter
-#: Events that are made and written at a time.
+#: Events generated and written at a time.
 PART = 1 << 18
-#: Nearly a terabyte of bids; more is a slip of the finger.
+#: Nearly a terabyte of bids; more is probably a typing error.
 MAX_EVENTS = 10**10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateSpec:
-    """What is asked for."""
+    """The options of `generate`."""
 
     events: int
     #: The name of a kind, or None for all.
@@ -45,7 +45,7 @@ class GenerateSpec:
 
 
 def generate(spec: GenerateSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
-    """Write the file, and return the figures."""
+    """Write the file, and return its figures."""
     if not 1 <= spec.events <= MAX_EVENTS:
         raise InputError("--events", f"must be from 1 to {MAX_EVENTS:,}, got {spec.events:,}")
     kind, setting, path = (
@@ -54,7 +54,7 @@ def generate(spec: GenerateSpec, show: Callable[[WorkProgress], None]) -> dict[s
         _path(spec),
     )
     began_s = time.monotonic()
-    with _aside(path) as stream:
+    with _temporary_file(path) as stream:
         _write(stream, kind, spec.events, setting, show)
     kinds = KINDS if kind is None else {kind.name: kind}
     return {
@@ -88,8 +88,8 @@ def _write(
 
 
 @contextmanager
-def _aside(path: Path) -> Iterator[BinaryIO]:
-    """Open a file beside its place that gets there when it is whole, and goes if it is not."""
+def _temporary_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file that replaces `path` when it is complete."""
     place = path.with_name(f".{uuid.uuid4().hex}{TEMPORARY}")
     try:
         with place.open("xb") as stream:
@@ -114,8 +114,8 @@ def _clock(spec: GenerateSpec) -> Clock:
     if spec.workload is None:
         return FixedRate(RATE if spec.rate is None else spec.rate)
     if spec.rate is not None:
-        raise InputError("--rate", "a workload has rates of its own", "leave one of them out")
-    return Following(make_workload(spec.workload))
+        raise InputError("--rate", "cannot be combined with --workload", "leave one of them out")
+    return WorkloadClock(make_workload(spec.workload))
 
 
 def _path(spec: GenerateSpec) -> Path:

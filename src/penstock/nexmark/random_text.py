@@ -1,4 +1,4 @@
-"""Texts without a meaning: words drawn letter by letter, and parts of one long line of letters."""
+"""Random texts: words drawn letter by letter, and parts of a pool of letters."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 from penstock.nexmark.splitmix import Draws, Ints
 from penstock.pipelines.text_columns import pc
 
-_SHORTEST = 3
+_MIN_LETTERS = 3
 
 
 def words(draws: Draws, size: int, gap: str = " ") -> pa.Array:
-    """Draw words of three letters or more, shorter than `size`; one letter in 13 is a gap.
+    """Draw words of at least three letters and less than `size`; one letter in 13 is a gap.
 
-    Blanks at both ends are left out, so that a word may be shorter than that, or empty.
+    Blanks at both ends are removed, so a word may be shorter, or empty.
     """
-    sizes = _SHORTEST + draws.below(size - _SHORTEST)
+    sizes = _MIN_LETTERS + draws.below(size - _MIN_LETTERS)
     # what is behind the end is blank, and goes with the blanks there
     letters = np.full((size - 1, len(draws)), ord(" "), np.uint8)
     for place in range(size - 1):
@@ -30,9 +30,9 @@ def words(draws: Draws, size: int, gap: str = " ") -> pa.Array:
 
 
 def extras(draws: Draws, pool: NDArray[np.uint8], goal: int, held: int | Ints) -> pa.Array:
-    """Draw a text that brings each event to about `goal` bytes; it holds so many already.
+    """Draw a text that pads each event from `held` to about `goal` bytes.
 
-    The text is a part of the pool. Whatever else an event holds leaves room for one.
+    The text is a part of the pool; `held` is always smaller than `goal`.
     """
     room = np.broadcast_to(np.asarray(goal - held), len(draws))
     spread = np.floor(0.2 * room + 0.5).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What can be chosen about the stream; by itself it is the reference's."""
+"""Settings of the stream; the defaults are the reference's."""
 
 from dataclasses import dataclass, field
 
@@ -16,25 +16,25 @@ BASE_MS = 1_436_918_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
-    """A stream of events."""
+    """Settings of a stream of events."""
 
-    #: Whether a few sellers, auctions and bidders get most of it. The thesis has none such.
+    #: Whether a few sellers, auctions and bidders get most events; not so in the thesis.
     hot: bool = True
     clock: Clock = field(default_factory=FixedRate)
     base_ms: int = BASE_MS
-    #: URLs and letters; None stands for our own, so that a setting stays small on its way.
+    #: URLs and pool of letters; None means the built-in ones, so that pickled settings stay small.
     tables: Tables | None = None
 
     def ratio(self, of: int) -> int:
-        """Return the ratio of the hot ones: all but one in `of` are hot, or none is."""
+        """Return the ratio of hot choices: all but one in `of` are hot, or none."""
         return of if self.hot else 1
 
     def times_ms(self, ids: Ints, later: int = 0) -> Ints:
-        """Return when the events happen, or those that are so many events later."""
+        """Return the times of events, or of those `later` events after them."""
         return self.base_ms + self.clock.after_us(ids - FIRST_ID + 1 + later) // 1000
 
     def the_tables(self) -> Tables:
-        """Return the tables that are to be used."""
+        """Return the tables in use."""
         return self.tables or own_tables()
 
 

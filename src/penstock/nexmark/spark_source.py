@@ -1,4 +1,4 @@
-"""The stream as a source of Spark's own, for queries that need no topics.
+"""The stream as a Spark data source, for queries without topics.
 
     spark.dataSource.register(NexmarkSource)
     bids = spark.readStream.format("penstock-nexmark").option("kind", "bids").load()
@@ -31,27 +31,27 @@ from penstock.nexmark.times import RATE, FixedRate
 from penstock.topics.schema import parse_schema
 
 FORMAT = "penstock-nexmark"
-#: Rows that are made at a time, and rows of a batch if nobody says.
+#: Rows generated at a time, and default rows of a batch.
 _PART, _BATCH = 1 << 15, 100_000
 _OPTIONS = ("kind", "events", "rate", "hot", "columns", "rowsPerBatch", "partitions")
 _SWITCH = {"on": True, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is read: rows of one kind, from the first one on."""
+class SourceOptions:
+    """Parsed options: the rows of one kind to read."""
 
     kind: EventKind
     setting: StreamSettings
     columns: tuple[str, ...]
-    #: How many rows there are; None if they never end.
+    #: The number of rows; None for an endless stream.
     rows: int | None
     rows_per_batch: int
     partitions: int
 
     @classmethod
-    def parse(cls, options: Mapping[str, str]) -> "Wanted":
-        """Read the options of a source, in which case they are written does not matter."""
+    def parse(cls, options: Mapping[str, str]) -> "SourceOptions":
+        """Parse the options of a source; names are case-insensitive."""
         given = {name.lower(): text for name, text in options.items()}
         known = {name.lower(): name for name in _OPTIONS}
         for name in given.keys() - known.keys():
@@ -79,13 +79,13 @@ class Wanted:
         return pa.schema([schema.field(name) for name in self.columns])
 
     def cut(self, first: int, end: int) -> Sequence[InputPartition]:
-        """Cut rows first, ..., end - 1 into partitions, as even as can be."""
+        """Split rows first, ..., end - 1 into equal partitions."""
         count = self.partitions
         bounds = [first + (end - first) * place // count for place in range(count + 1)]
         return [InputPartition(pair) for pair in pairwise(bounds)] if end > first else []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Make the rows of a partition."""
+        """Generate the rows of a partition."""
         first, end = partition.value
         for part in range(first, end, _PART):
             until = min(part + _PART, end)
@@ -93,48 +93,48 @@ class Wanted:
 
 
 class NexmarkSource(DataSource):
-    """What Spark knows as `penstock-nexmark`."""
+    """The data source `penstock-nexmark`."""
 
     @classmethod
     def name(cls) -> str:
-        """The name under which Spark knows it."""
+        """The format name in Spark."""
         return FORMAT
 
     def schema(self) -> StructType:
         """Return the columns that are read."""
-        return from_arrow_schema(Wanted.parse(self.options).schema, False)
+        return from_arrow_schema(SourceOptions.parse(self.options).schema, False)
 
     def reader(self, schema: StructType) -> "NexmarkReader":  # noqa: ARG002
         """Read all of it at once."""
-        return NexmarkReader(Wanted.parse(self.options))
+        return NexmarkReader(SourceOptions.parse(self.options))
 
     def streamReader(self, schema: StructType) -> "NexmarkStream":  # noqa: ARG002, N802
         """Read it batch by batch."""
-        return NexmarkStream(Wanted.parse(self.options))
+        return NexmarkStream(SourceOptions.parse(self.options))
 
 
 class NexmarkReader(DataSourceReader):
-    """Reads so many events."""
+    """Reads a fixed number of events."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        if wanted.rows is None:
-            raise InputError("events", "is missing", "only a stream may go on for ever")
-        self._wanted, self._end = wanted, wanted.rows
+    def __init__(self, options: SourceOptions) -> None:
+        if options.rows is None:
+            raise InputError("events", "is missing", "only a stream may be endless")
+        self._options, self._end = options, options.rows
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Deal the rows."""
-        return self._wanted.cut(0, self._end)
+        """Split the rows into partitions."""
+        return self._options.cut(0, self._end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Make the rows of a partition."""
-        return self._wanted.read(partition)
+        """Generate the rows of a partition."""
+        return self._options.read(partition)
 
 
 class NexmarkStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the stream in batches; an offset is the number of rows before it."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """Begin with the first row."""
@@ -142,16 +142,16 @@ class NexmarkStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """So many rows a batch."""
-        return ReadMaxRows(self._wanted.rows_per_batch)
+        return ReadMaxRows(self._options.rows_per_batch)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Refuse to read all of what never ends."""
-        if self._wanted.rows is None:
+        """Raise `InputError` for an endless stream."""
+        if self._options.rows is None:
             raise InputError("events", "is missing", "availableNow needs a stream that ends")
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
         """Return the end of the next batch; the start itself if nothing is left."""
-        end, most = self._wanted.rows, self._wanted.rows_per_batch
+        end, most = self._options.rows, self._options.rows_per_batch
         if isinstance(limit, ReadMaxRows):
             most = limit.max_rows
         elif end is not None:  # all that there is
@@ -160,12 +160,12 @@ class NexmarkStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"row": behind if end is None else min(behind, end)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Deal the rows of a batch."""
-        return self._wanted.cut(start["row"], end["row"])
+        """Split the rows of a batch into partitions."""
+        return self._options.cut(start["row"], end["row"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Make the rows of a partition."""
-        return self._wanted.read(partition)
+        """Generate the rows of a partition."""
+        return self._options.read(partition)
 
 
 def _columns(text: str, kind: EventKind) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""The random source of the reference, for many events at once: SplitMix, seeded with event ids.
+"""The random numbers of the reference, for many events at once: SplitMix, seeded with event ids.
 
-How many draws an event takes depends on what is drawn. So each event has a state of its own,
-which goes on only when that event draws.
+The number of draws of an event depends on the values drawn. So each event has a separate state,
+which advances only when that event draws.
 
 >>> draws = Draws(np.array([4, 5]))
 >>> draws.below(1000).tolist(), draws.below(1000, np.array([1])).tolist()
@@ -58,7 +58,7 @@ class Draws:
         if bounds.ndim:
             power = np.flatnonzero(bounds & (bounds - np.uint32(1)) == 0)
             value[power] = drawn[power] & (bounds[power] - np.uint32(1))
-        # the numbers at the top do not hold each remainder once: these are drawn again
+        # the topmost numbers would bias the remainder: draw them again
         top = np.uint32(_WHOLE) // bounds * bounds
         if (again := np.flatnonzero(half >= top)).size:
             mine = again if rows is None else rows[again]

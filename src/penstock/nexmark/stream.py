@@ -1,4 +1,4 @@
-"""The stream: any part of it, of one kind or of all, and as a source of topics.
+"""Generates any part of the stream, of one kind or of all, also as the source of a topic.
 
 >>> rows(BIDS, 10, 12, StreamSettings(), columns=("auction", "price")).to_pylist()
 [{'auction': 1000, 'price': 123}, {'auction': 1000, 'price': 230712}]
@@ -56,14 +56,14 @@ def events(first: int, end: int, setting: StreamSettings) -> pa.Table:
     return pa.table(columns)
 
 
-def making(
+def row_maker(
     kind: EventKind, setting: StreamSettings, columns: Sequence[str] | None = None
 ) -> MakeRows:
-    """Return the function that makes the rows of a topic, as `Pipeline.produces` wants it.
+    """Return the function that generates the rows of a topic, for `Pipeline.produces`.
 
-    The number of a record is its row. When it is due decides on `_event` only: its own time,
-    `dateTime`, follows from its number, so that a run and its repetition have the same rows. If
-    the topic follows a workload, `Following(load * (ROUND / kind.share))` keeps both together.
+    The id of a record is its row. The due time sets only `_event`; `dateTime` follows from the
+    id, so that a repeated run has the same rows. If the topic follows a workload, the clock
+    `WorkloadClock(load * (ROUND / kind.share))` keeps both times together.
     """
 
     def make(first: int, due: pa.Array) -> pa.Table:

@@ -1,4 +1,4 @@
-"""When an event happens: a pure function of its number, at a fixed rate or after a workload."""
+"""Event times: a pure function of the event number, at a fixed rate or following a workload."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,12 +9,12 @@ from penstock.errors import InputError
 from penstock.nexmark.splitmix import Ints
 from penstock.workloads.workload import Workload
 
-#: Events per second if nobody says.
+#: The default rate, in events per second.
 RATE = 10_000.0
 
 
 class Clock(Protocol):
-    """Says when events happen."""
+    """Maps event numbers to times."""
 
     @property
     def rate(self) -> float:
@@ -35,7 +35,7 @@ class FixedRate:
     rate: float = RATE
 
     def __post_init__(self) -> None:
-        # below the least one an auction is open for longer than its length can be drawn
+        # at a lower rate an auction would be open for longer than the largest drawn length
         if not 0.01 <= self.rate <= 1e9:
             raise InputError("rate", f"must be from 0.01 to 1e9 events/s, got {self.rate:g}")
 
@@ -45,11 +45,11 @@ class FixedRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
-    """As many events as a workload offers, all kinds together; at its end it begins again.
+class WorkloadClock:
+    """Event times of a workload, all kinds together; the workload repeats at its end.
 
     >>> load = Workload.of_steps([1, 2], step_s=2)
-    >>> Following(load).after_us(np.arange(1, 9)).tolist()
+    >>> WorkloadClock(load).after_us(np.arange(1, 9)).tolist()
     [1000000, 2000000, 2500000, 3000000, 3500000, 4000000, 5000000, 6000000]
     """
 
@@ -67,7 +67,7 @@ class Following:
     def after_us(self, numbers: Ints) -> Ints:
         """Return the microseconds from the beginning to each event."""
         lap, number = np.divmod(numbers - 1, self.load.total_records)
-        # the last event of a lap may be a hair beyond the integral, by float noise
+        # rounding may place the last event of a lap slightly beyond the integral
         reached = np.minimum(number + 1.0, self.load.integral(self.load.duration_s))
         seconds = lap * self.load.duration_s + self.load.when(reached)
         return np.floor(seconds * 1e6).astype(np.int64)

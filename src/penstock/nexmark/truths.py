@@ -1,4 +1,4 @@
-"""What a query must give, by DuckDB over the same events, and how it differs from what it gave."""
+"""Expected results of a query, computed by DuckDB over the same events, and the difference."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowDifference:
-    """Rows that should be there and are not, and the other way round; as often as they are."""
+    """Missing and extra rows, with multiplicity."""
 
     missing: pa.Table
     extra: pa.Table
 
     @property
     def is_none(self) -> bool:
-        """Whether both are the same rows, in whatever order."""
+        """Whether both have the same rows, in any order."""
         return not len(self.missing) and not len(self.extra)
 
 
 def events_of(events: int, setting: StreamSettings) -> dict[str, pa.Table]:
-    """Return so many events as tables, by kind."""
+    """Return this many events as tables, by kind."""
     return {name: rows(kind, *kind.rows_within(0, events), setting) for name, kind in KINDS.items()}
 
 
 def true_rows(
     truth: QueryTruth, tables: Mapping[str, pa.Table], closed: int | None = None
 ) -> pa.Table:
-    """Return what must come out.
+    """Return the expected rows.
 
-    If something is told only when it is closed, `closed` is the watermark of the last batch of
-    `truth.closed_by`, in microseconds; None if there was no watermark, and so nothing closed.
+    For a query that emits closed windows, `closed` is the watermark of the last batch of
+    `truth.closed_by`, in microseconds; None if there was no watermark.
     """
     with _database(tables) as database:
         given = {"closed": closed} if truth.closed_by else None
@@ -49,7 +49,7 @@ def true_rows(
 
 
 def difference(found: pa.Table, true: pa.Table) -> RowDifference:
-    """Compare rows, each as often as it is there; `found` has the columns of `true` or more."""
+    """Compare rows with multiplicity; `found` has at least the columns of `true`."""
     with _database({"found": found.select(true.column_names), "true_rows": true}) as database:
         less = "select * from {} except all select * from {} order by all"
         return RowDifference(
@@ -59,19 +59,19 @@ def difference(found: pa.Table, true: pa.Table) -> RowDifference:
 
 
 def check_database() -> None:
-    """Refuse to go on without DuckDB."""
+    """Raise `InputError` if DuckDB is missing."""
     try:
         import duckdb  # noqa: F401, PLC0415
     except ImportError:
-        hint = "it tells what is true: pip install duckdb"
+        hint = "it computes the expected results: pip install duckdb"
         raise InputError("duckdb", "is not installed", hint) from None
 
 
 @contextmanager
 def _database(tables: Mapping[str, pa.Table]) -> Iterator["DuckDBPyConnection"]:
-    """A database in memory with these tables."""
+    """Open an in-memory database with these tables."""
     check_database()
-    import duckdb  # noqa: PLC0415  (only who verifies needs it)
+    import duckdb  # noqa: PLC0415  (only verification needs it)
 
     with duckdb.connect() as database:
         for name, table in tables.items():

@@ -1,7 +1,7 @@
-"""What events are written with: names, channels with their URLs, a pool of letters.
+"""Vocabulary of events: names, channels with their URLs, a pool of letters.
 
-In the reference URLs and pool are drawn anew in every process. Here they are drawn once and for
-all, by the same rules; others can be given, to compare with a stream that was made with them.
+The reference draws URLs and pool anew in every process. Here they are fixed, drawn by the same
+rules; other tables can be given to compare with a stream that was generated with them.
 """
 
 from dataclasses import dataclass

@@ -71,8 +71,8 @@ def calibrate(runs: Sequence[Evidence]) -> Calibration:
         rules = Batches(**{e.path[-1]: e.value for e in (*found, *own) if "batches" in e.path})
         if (objective_s := mine[0].objective_s) is not None:
             path = ("pipelines", name, "objective_s")
-            told = Estimate(path=path, label="objective", value=objective_s, source="as asked")
-            found.append(told)
+            objective = Estimate(path=path, label="objective", value=objective_s, source="as asked")
+            found.append(objective)
         for number, value in mine[0].numbers.items():
             place = ("pipelines", name, "numbers", number)
             found.append(Estimate(path=place, label=number, value=str(value), source="as asked"))
@@ -103,7 +103,7 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
     yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
-    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run is told otherwise")
+    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
 
 
 def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
@@ -210,26 +210,26 @@ def _outputs(shown: OutputFit, costs: tuple[str, ...], said: str) -> Iterator[Es
 
 
 def _structure(part: OperatorBatches) -> Mapping[str, Any]:
-    told: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
+    fields: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
     if part.upstream:
-        told["upstream"] = list(part.upstream)
+        fields["upstream"] = list(part.upstream)
     else:
-        told["share"] = part.share
+        fields["share"] = part.share
     if part.min_replicas > 1:
-        told["min_replicas"] = part.min_replicas
+        fields["min_replicas"] = part.min_replicas
     if part.max_replicas is not None:
-        told["max_replicas"] = part.max_replicas
+        fields["max_replicas"] = part.max_replicas
     if part.queue_limit is not None:
-        told["queue_limit"] = part.queue_limit
-    return told | ({"native": True} if part.kind == "native" else {})
+        fields["queue_limit"] = part.queue_limit
+    return fields | ({"native": True} if part.kind == "native" else {})
 
 
 def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:
-    told = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
-    return {name: value for name, value in told.items() if value}
+    costs = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
+    return {name: value for name, value in costs.items() if value}
 
 
-# --- how numbers are told
+# --- estimates
 
 
 def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:

@@ -157,7 +157,7 @@ def _lasts(some: Sequence[Batch], delay_s: float, new_keys: float) -> FloatArray
     return np.where(due <= due[-1] - delay_s, expected, 0.0)
 
 
-def _off(runs: Sequence[Evidence], part: OperatorBatches, told: OutputFit) -> float:
+def _off(runs: Sequence[Evidence], part: OperatorBatches, fit: OutputFit) -> float:
     """How far what has come out is from what should have, on average over the run's batches."""
     errors: list[float] = []
     for run in runs:
@@ -165,12 +165,12 @@ def _off(runs: Sequence[Evidence], part: OperatorBatches, told: OutputFit) -> fl
         if not some:
             continue
         due, counts = np.array([b.planned_s for b in some]), np.array([b.rows_in for b in some])
-        if told.new_keys.is_fitted:
-            expected = _lasts(some, told.delay.value, told.new_keys.value)
+        if fit.new_keys.is_fitted:
+            expected = _lasts(some, fit.delay.value, fit.new_keys.value)
         else:
-            reached = np.maximum(0, np.cumsum(counts) - told.first_rows)
-            expected = told.share.value * np.diff(reached, prepend=0)
-        shown_at = np.searchsorted(due + told.delay.value, [b.committed_s for b in some], "right")
+            reached = np.maximum(0, np.cumsum(counts) - fit.first_rows)
+            expected = fit.share.value * np.diff(reached, prepend=0)
+        shown_at = np.searchsorted(due + fit.delay.value, [b.committed_s for b in some], "right")
         should = np.concatenate(([0.0], np.cumsum(expected)))[shown_at]
         errors += np.abs(np.cumsum([b.rows_out for b in some]) - should).tolist()
     return float(np.mean(errors)) if errors else 0.0

@@ -15,7 +15,7 @@ from penstock.nexmark import export as generating
 from penstock.nexmark.event_order import KINDS, EventKind
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import events, rows
-from penstock.nexmark.times import FixedRate, Following
+from penstock.nexmark.times import FixedRate, WorkloadClock
 from penstock.workloads.registry import make_workload
 
 Capture = pytest.CaptureFixture[str]
@@ -56,7 +56,7 @@ def test_a_file_of_all_kinds_holds_one_row_an_event(tmp_path: Path) -> None:
         (["--hot", "on", "--rate", "200"], StreamSettings(clock=FixedRate(200))),
         (
             ["--workload", "cosine * 0.01"],
-            StreamSettings(clock=Following(make_workload("cosine") * 0.01)),
+            StreamSettings(clock=WorkloadClock(make_workload("cosine") * 0.01)),
         ),
     ],
 )
@@ -107,7 +107,7 @@ def test_a_kind_that_so_few_events_do_not_hold(tmp_path: Path) -> None:
         (["--events", "-5"], "--events: must be from 1 to 10,000,000,000, got -5"),
         (["--kind", "bid"], "--kind: unknown kind of event 'bid'\nhint: did you mean 'bids'?"),
         (["--rate", "0"], "rate: must be from 0.01 to 1e9 events/s, got 0"),
-        (["--rate", "5", "--workload", "cosine"], "--rate: a workload has rates of its own"),
+        (["--rate", "5", "--workload", "cosine"], "--rate: cannot be combined with --workload"),
         (["--workload", "cosin"], "workload: unknown workload 'cosin'"),
         (["--out", "bids.csv"], "--out: must end with .parquet, got 'bids.csv'"),
         (["--out", "nowhere/bids.parquet"], "--out: there is no directory 'nowhere'"),

@@ -1,1 +1,1 @@
-"""Pictures of digits: how they are kept, drawn, made small and recognised."""
+"""Pictures of digits: format, drawing, shrinking, recognition."""

@@ -1,4 +1,4 @@
-"""The digits of scikit-learn: one half trains the recogniser, the other is photographed.
+"""The digits of scikit-learn: one half trains the recogniser, the other appears in photos.
 
 No photo shows a digit that the model was trained on, so its guesses are worth checking.
 """

@@ -1,4 +1,4 @@
-"""Grey pictures: raw bytes, one a pixel, row by row; whole columns of them at once.
+"""Grey pictures in Arrow columns: raw bytes, one per pixel, row by row.
 
 >>> import numpy as np
 >>> column = to_arrow(np.arange(8, dtype=np.uint8).reshape(2, 2, 2))

@@ -1,4 +1,4 @@
-"""Photos of handwritten digits, drawn by number: any record can be made again by itself.
+"""Photos of handwritten digits, drawn by number, so that any record can be generated alone.
 
 A digit of 8 x 8 cells is drawn six times as large, somewhere on a grey slate that is lit from one
 side, and grain is laid over it. All of it is drawn from the number of the record.

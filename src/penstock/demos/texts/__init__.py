@@ -1,1 +1,1 @@
-"""Texts for the ready pipelines: how they are made, taken apart and judged."""
+"""Texts for the demo pipelines: generation, parsing, classification."""

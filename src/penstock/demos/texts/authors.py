@@ -1,4 +1,4 @@
-"""Who writes: names made by number, and a directory of those who are more than a person."""
+"""Authors of messages: names by number, and a directory of those who are not private persons."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,12 @@ _FIRST = word_list(
     "amber bold calm dusty early faint green hasty icy jolly keen lucky misty noble odd"
 )
 _SECOND = word_list("otter heron maple river comet willow badger lantern pebble falcon")
-#: How many people write.
+#: The number of authors.
 AUTHORS = 6000
-#: What the directory tells apart; whoever is not in it is a person.
+#: The standings in the directory; all other authors are persons.
 STANDINGS = ("press", "office", "robot")
 PERSON = "person"
-#: One author of so many is in the directory under each standing.
+#: One author in this many has each standing.
 _ONE_OF = 40
 
 
@@ -31,18 +31,18 @@ def names(numbers: draws.Indices) -> pa.Array:
 
 
 def writers(ids: draws.Ids) -> draws.Indices:
-    """Return the number of the author of each record: a few write much, most little."""
+    """Return the author of each record; a few authors write much, most little."""
     return (AUTHORS * draws.uniform(ids, "author") ** 2).astype(np.intp)
 
 
 def directory() -> pa.Table:
-    """Return the directory: name and standing of every author who is in it."""
+    """Return the directory: names and standings."""
     numbers = np.arange(AUTHORS)
     listed = numbers[numbers % _ONE_OF < len(STANDINGS)]
     return pa.table({"name": names(listed), "standing": choose(STANDINGS, listed % _ONE_OF)})
 
 
-def standing(listed: pa.Table, found: pa.Array) -> pa.Array:
-    """Look authors up by name: their standing, or person."""
-    where = pc.index_in(found, value_set=listed["name"])
+def standing(listed: pa.Table, names: pa.Array) -> pa.Array:
+    """Return the standing of each author by name; `person` if not listed."""
+    where = pc.index_in(names, value_set=listed["name"])
     return pc.fill_null(listed["standing"].combine_chunks().take(where), PERSON)

@@ -1,4 +1,4 @@
-"""Rows as JSON, one object for each, written and read whole columns at a time."""
+"""Writes and reads rows as JSON objects, whole columns at a time."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The shape of names: what gives away those that no person has thought of."""
+"""The shape of DNS names: measures that distinguish generated names from ordinary ones."""
 
 from functools import cache
 from typing import Protocol

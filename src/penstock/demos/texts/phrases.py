@@ -1,6 +1,6 @@
-"""The phrases that messages are put together from, and the small words that betray a language.
+"""Phrases of messages, and the function words of each language.
 
-A message is an opening, a thing that it speaks of, and an ending.
+A message consists of an opening, a thing, and an ending.
 """
 
 from penstock.pipelines.text_columns import word_list

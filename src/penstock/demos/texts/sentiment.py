@@ -1,4 +1,4 @@
-"""Whether a text is for or against something: words that carry a feeling, and what turns them.
+"""Sentiment of texts: words that carry a feeling, and words that negate them.
 
 >>> score(pa.array(["This is wonderful", "not bad at all", "a sad, terrible day"])).tolist()
 [1.0, 0.5, -2.0]
@@ -15,12 +15,12 @@ FEELINGS = ("for", "against", "neither")
 _GLAD = word_list("wonderful great happy good love praise fine clever brilliant best proud worth")
 _CROSS = word_list("disgrace terrible angry bad hate sad awful poor worst shame mess useless")
 _TURNS = word_list("not never hardly no isn't wasn't don't")
-#: A word that is turned round ("not bad") says less than its opposite ("good").
+#: A negated word ("not bad") is weaker than its opposite ("good").
 _TURNED = -0.5
 
 
 def score(texts: pa.Array) -> Floats:
-    """Add up the feelings of each text: above 0 for, below 0 against what it speaks of."""
+    """Return the sentiment of each text: above 0 is for, below 0 against."""
     found, row = words(texts)
     feeling = _among(found, _GLAD).astype(float) - _among(found, _CROSS)
     turns = _among(found, _TURNS)

@@ -15,7 +15,7 @@ from penstock.pipelines.text_columns import choose, pc, words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NaiveBayes:
-    """A trained model."""
+    """A trained naive Bayes classifier of texts."""
 
     labels: tuple[str, ...]
     vocabulary: pa.Array
@@ -39,12 +39,12 @@ class NaiveBayes:
         )
 
     def judge(self, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """Return the likeliest label of each text, and how likely it is."""
+        """Return the most likely label of each text, and its probability."""
         chances = self.chances(texts)
         return choose(self.labels, chances.argmax(axis=1)), pa.array(chances.max(axis=1))
 
     def chances(self, texts: pa.Array) -> Floats:
-        """Return how likely each label is for each text; words never met before say nothing."""
+        """Return the probability of each label for each text; unknown words are ignored."""
         found, row = words(texts)
         known = pc.index_in(found, value_set=self.vocabulary)
         seen = known.is_valid().to_numpy(zero_copy_only=False)
@@ -60,6 +60,6 @@ _TRAINING_MESSAGES = 4000
 
 @cache
 def train_topic_model() -> NaiveBayes:
-    """Train the model; a process does it once."""
+    """Train the model on messages that no record has; cached per process."""
     ids = draws.TRAINING + np.arange(_TRAINING_MESSAGES)
     return NaiveBayes.train(messages.texts(ids), SUBJECTS, messages.truth(ids).subject)

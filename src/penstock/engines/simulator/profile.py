@@ -138,7 +138,7 @@ def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
         _section(resolution, "monitor", own, f"monitor.{policy}")
     values["runs"] = tuple(data.get("runs", ()))
     values["pipelines"] = FrozenDict(
-        {query: _pipeline(query, told) for query, told in data.get("pipelines", {}).items()}
+        {query: _pipeline(query, fields) for query, fields in data.get("pipelines", {}).items()}
     )
     values |= {"guards": guards, "guards_for": guards_for, "monitor_for": monitor_for}
     return Profile(name=name, **values)

@@ -1,8 +1,8 @@
-"""Queries of the Nexmark benchmark as pipelines, in the thesis' variant and in the reference's.
+"""Queries of the Nexmark benchmark as pipelines, in the variants of the thesis and the reference.
 
 Each module has `build`, which declares the pipeline: sources that read events, the query's own
 operators, and a sink that fills the topic `out`. In the thesis' variant operators are named as in
-the simulated pipeline, so that both can be compared. Beside it stands `TRUTHS`, what must come out.
+the simulated pipeline, so that both can be compared. `TRUTHS` has the expected results.
 
 Queries 1, 2, 3, 5, 8 and 11 are the thesis'. The others, in the reference's variant only, are in
 Spark's own words: frames row by row (0, 10, 13, 14, 21, 22), or Spark's own state (7, 17, 20).
@@ -50,6 +50,6 @@ QUERIES: Mapping[str, ModuleType] = {
 
 
 def first_variant(query: str) -> Variant:
-    """Return the variant that is meant if nobody says: the thesis', where there is one."""
+    """Return the default variant: the thesis', if there is one."""
     truths: Mapping[Variant, object] = QUERIES[query].TRUTHS
     return next(iter(truths))

@@ -1,4 +1,4 @@
-"""What the queries have in common: how they begin and end, and what is known to be true."""
+"""Shared parts of the queries: sources, sinks, variants, expected results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 from penstock.errors import InputError, nearest
 from penstock.nexmark.event_order import BIDS, ROUND, EventKind
 from penstock.nexmark.settings import StreamSettings
-from penstock.nexmark.stream import making
+from penstock.nexmark.stream import row_maker
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 Variant = Literal["thesis", "reference"]
 #: The variants of those queries that the thesis does not have.
 REFERENCE: tuple[Variant, ...] = ("reference",)
-#: The topics that the query's own operators fill, and the sink.
+#: The output topics of the main operators and of the sink.
 RESULTS, OUT = "results", "out"
-#: Seconds that events may be behind. They are made in order, but replicas work side by side.
+#: How far events may be out of order. They are generated in order, but replicas run in parallel.
 DELAY_S = 4.0
-#: Rows that are handed on together, at most.
+#: The largest number of rows passed on together.
 _MAX_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTruth:
-    """What must be in `out`: SQL of DuckDB over the tables persons, auctions and bids."""
+    """The expected content of `out`: DuckDB SQL over the tables persons, auctions and bids."""
 
     sql: str
     #: The operator that tells only what its watermark has closed. Then the SQL has `$closed`, the
@@ -41,7 +41,7 @@ class QueryTruth:
 def begin(
     query: str, variant: Variant, summary: str, has: Sequence[Variant] = get_args(Variant)
 ) -> Pipeline:
-    """Begin a pipeline."""
+    """Create the pipeline of a query."""
     if variant not in (known := get_args(Variant)):
         raise InputError("variant", f"unknown variant {variant!r}", nearest(variant, known))
     check_variant(query, variant, has)
@@ -49,14 +49,14 @@ def begin(
 
 
 def check_variant(query: str, variant: Variant, has: Sequence[Variant]) -> None:
-    """Refuse a variant that a query does not have."""
+    """Raise `InputError` for a variant that the query does not have."""
     if variant not in has:
         problem, hint = f"{query} has no variant {variant!r}", f"it has {' and '.join(has)} only"
         raise InputError("variant", problem, hint)
 
 
 def usual(variant: Variant) -> StreamSettings:
-    """Return the setting of a variant: the thesis has nothing hot."""
+    """Return the settings of a variant: the thesis has no hot keys."""
     return StreamSettings(hot=variant == "reference")
 
 
@@ -77,7 +77,7 @@ def sources(
     for kind, wanted in columns.items():
         pipeline.topic(kind.name, kind.schema)
         share = kind.share / together
-        make = making(kind, setting)
+        make = row_maker(kind, setting)
         pipeline.produces(kind.name, arrivals="deterministic", share=share)(make)
         pipeline.topic(read_from(kind), wanted)
         pipeline.batches(
@@ -95,9 +95,9 @@ def row_by_row(
     work: "Callable[[DataFrame], DataFrame]",
     columns: tuple[str, str],
 ) -> Pipeline:
-    """Declare a query that looks at one bid after the other, in Spark's own words.
+    """Declare a stateless query over bids, written as a Spark frame function.
 
-    Of `columns` the first are those that it reads, the others those that it tells.
+    `columns` has the columns that it reads, and those that it returns.
     """
     pipeline = begin(query, variant, summary, REFERENCE)
     sources(pipeline, setting or usual(variant), {BIDS: columns[0]})
@@ -118,12 +118,12 @@ def chunk_rows(kind: EventKind, setting: StreamSettings, delay_s: float) -> int:
 
 
 def read_from(kind: EventKind) -> str:
-    """Name the topic with the columns of a kind of events that a query needs."""
+    """Return the name of the topic with the columns of a kind that a query needs."""
     return f"{kind.name}-read"
 
 
 def sink(pipeline: Pipeline, columns: str) -> None:
-    """Take the results to where they are wanted, in these columns."""
+    """Add the sink, which writes these columns to `out`."""
     pipeline.topic(OUT, columns)
     pipeline.batches(reads=RESULTS, writes=OUT)(_picking("sink", columns))
 

@@ -12,7 +12,7 @@ from penstock.nexmark.event_order import KINDS, ROUND
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.common import Variant, usual
 from penstock.nexmark.settings import StreamSettings
-from penstock.nexmark.times import Following
+from penstock.nexmark.times import WorkloadClock
 from penstock.pipelines.emulated_cpu import work_for
 from penstock.pipelines.minimum_duration import minimum_duration
 from penstock.pipelines.pipeline import Pipeline
@@ -36,7 +36,7 @@ def settings_for(query: str, variant: Variant, load: Workload) -> StreamSettings
     and are never generated.
     """
     read = sum(KINDS[topic].share for topic in QUERIES[query].build(variant).feeds)
-    return replace(usual(variant), clock=Following(load * (ROUND / read)))
+    return replace(usual(variant), clock=WorkloadClock(load * (ROUND / read)))
 
 
 #: Service time of a row at each operator, relative to the query's main operator. The ratios are

@@ -1,7 +1,7 @@
-"""Query 10: bids with the day and the minute by which files of them would be kept.
+"""Query 10: bids with the day and the minute by which files would be partitioned.
 
-The reference writes files, in a folder for each day and minute. Here rows carry both into `out`;
-who wants files reads them from there.
+The reference writes files, in a folder for each day and minute. Here both are columns of
+`out`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Query 11: how much bidders bid before they pause for ten seconds.
+"""Query 11: bids of each bidder in sessions with a gap of ten seconds.
 
-The thesis' own also tells of a session each time that it has got 100,000 more bids, which none
-ever has at its rates; that is left out.
+The thesis also emits a session after every 100,000 bids, which never happens at its rates; that is
+left out.
 """
 
 from penstock.nexmark.event_order import BIDS

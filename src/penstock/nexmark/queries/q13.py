@@ -1,4 +1,4 @@
-"""Query 13: bids with what a table on the side says about them.
+"""Query 13: bids joined with a side table.
 
 In the reference the table is a file of 10,000 rows, each with its number and that number as a
 text. Here it is made where it is needed.

@@ -42,7 +42,7 @@ def build(variant: Variant = "reference", setting: StreamSettings | None = None)
 
 def filter(bids: "DataFrame") -> "DataFrame":
     """Choose by price, and calculate."""
-    told = bids.selectExpr(
+    result = bids.selectExpr(
         *("auction", "bidder", "cast(0.908 * price as decimal(23, 3)) as price"),
         "case when hour(dateTime) >= 8 and hour(dateTime) <= 18 then 'dayTime'"
         " when hour(dateTime) <= 6 or hour(dateTime) >= 20 then 'nightTime'"
@@ -51,4 +51,4 @@ def filter(bids: "DataFrame") -> "DataFrame":
         "cast(length(extra) - length(replace(extra, 'c', '')) as bigint) as c_counts",
         EVENT,
     )
-    return told.where("price > 1000000 and price < 50000000")
+    return result.where("price > 1000000 and price < 50000000")

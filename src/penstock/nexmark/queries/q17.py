@@ -1,7 +1,7 @@
-"""Query 17: how auctions did on each day, with state of Spark's own.
+"""Query 17: statistics of auctions by day, with Spark's own state.
 
-The reference tells of an auction again with every bid. Rows that are told once and for all can
-only be told when the day is over.
+The reference updates an auction with every bid. Here rows are final, so they are emitted when the
+day is over.
 """
 
 from typing import TYPE_CHECKING

@@ -44,7 +44,7 @@ def build(variant: Variant = "thesis", setting: StreamSettings | None = None) ->
 
     @pipeline.batches(reads=read_from(BIDS), writes=RESULTS)
     def filter(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those bids by that are wanted."""
+        """Keep the bids on these auctions."""
         auction = batch["auction"].to_numpy()
         wanted = np.any([auction % number == 0 for number in multiples], axis=0)
         return batch.filter(pa.array(wanted))

@@ -1,4 +1,4 @@
-"""Query 21: bids with the number of their channel; the four famous ones have fixed numbers."""
+"""Query 21: bids with the number of their channel; four channels have fixed numbers."""
 
 from typing import TYPE_CHECKING
 
@@ -35,12 +35,12 @@ def build(variant: Variant = "reference", setting: StreamSettings | None = None)
 
 def filter(bids: "DataFrame") -> "DataFrame":
     """Find the number; a bid without one is left out."""
-    told = bids.selectExpr(
+    result = bids.selectExpr(
         *("auction", "bidder", "price", "channel"),
         "case lower(channel) when 'apple' then '0' when 'google' then '1'"
         " when 'facebook' then '2' when 'baidu' then '3'"
-        # where nothing is found Spark tells an empty text
+        # Spark returns an empty text if nothing matches
         " else nullif(regexp_extract(url, '(&|^)channel_id=([^&]*)', 2), '') end as channel_id",
         EVENT,
     )
-    return told.where("channel_id is not null")
+    return result.where("channel_id is not null")

@@ -1,4 +1,4 @@
-"""Query 3: who sells in certain states.
+"""Query 3: persons of certain states who sell.
 
 Persons are chosen by their state first, then they meet their auctions, whichever comes first. In
 the originals both wait for ever, or until some time has gone by on a clock. Here they wait for so
@@ -55,7 +55,7 @@ def build(
 
     @pipeline.batches(reads=read_from(PERSONS), writes="persons-chosen", chunk_rows=few)
     def filter(batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Let those by who live in one of the states."""
+        """Keep persons who live in one of the states."""
         return batch.filter(pc.is_in(batch["state"], value_set=pa.array(STATES)))
 
     offers = read_from(AUCTIONS)
@@ -66,7 +66,7 @@ def build(
 
         @pipeline.batches(reads=read_from(AUCTIONS), writes=offers, chunk_rows=few)
         def category(batch: pa.RecordBatch) -> pa.RecordBatch:
-            """Let those by that are of the category."""
+            """Keep auctions of the category."""
             return batch.filter(pc.equal(batch["category"], CATEGORY))
 
     sell = join(

@@ -1,7 +1,7 @@
-"""Query 8: who is new and sells at once, within a window of ten seconds.
+"""Query 8: new persons who open an auction within the same window of ten seconds.
 
-The thesis tells of every auction of such a person, the reference of the person, once. Either is
-told as soon as both are there; what is closed is forgotten.
+The thesis returns every auction of such a person, the reference each person once. Rows are emitted
+as soon as both events are known; closed windows are deleted.
 """
 
 import numpy as np

@@ -33,7 +33,7 @@ class RecordEngine:
         self._models = {model.name: model for model in simulator.pipeline.operators}
         self._seen_s, self._seen = simulator.now_s, simulator.totals()
         self._snapshot: Snapshot | None = None
-        self._told = self._seen
+        self._reported = self._seen
         self._pause_s = 0.0
 
     @property
@@ -69,7 +69,7 @@ class RecordEngine:
         """Replicas, latency, events and counts; filtered records count as processed."""
         totals, tally = self._simulator.totals(), self._simulator.tally()
         events = self._events(totals)
-        self._told = totals
+        self._reported = totals
         self._pause_s += sum(e.pause_s for e in events if isinstance(e, RestartEvent))
         return Status(
             at=self._simulator.now_s,
@@ -100,7 +100,7 @@ class RecordEngine:
     def _events(self, totals: Mapping[str, Totals]) -> tuple[Event, ...]:
         changes: list[Event] = [*self._simulator.take_changes()]
         for name, now in totals.items():
-            before = self._told[name].dropped
+            before = self._reported[name].dropped
             fresh = {cause: n - before[cause] for cause, n in now.dropped.items()}
             if causes := {cause: n for cause, n in fresh.items() if n}:
                 at_s = self._simulator.now_s

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of distribution: the scv it has unless told, those it may have, how to draw."""
+    """A kind of distribution: its default scv, those it may have, how to draw."""
 
     usual_scv: float
     lowest_scv: float
