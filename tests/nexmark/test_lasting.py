@@ -13,7 +13,7 @@ from penstock.errors import InputError
 from penstock.nexmark.queries import QUERIES
 from penstock.nexmark.queries.declaration import declare
 from penstock.nexmark.queries.simulated_work import WORK, SimulatedWork, lasting
-from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.cpu_clock import processor_s
 from penstock.runs.build_args import build_pipeline
 from penstock.workloads.workload import Workload
 

@@ -11,6 +11,7 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import InputError, TruncatedError
 from penstock.runs.journal_tail import JournalTail
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.topic_declaration import errors_topic
 from penstock.topics.embedded.topic import Topic
 
@@ -45,7 +46,7 @@ def read_operator(
 ) -> OperatorStatus:
     """Read how an operator is; `declared` is its part of the run's pipeline.json."""
     kind, record = declared["kind"], _last_record(layout, name)
-    scales = kind not in ("ingest", "egress")
+    scales = find_kind(kind).scales
     queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
     return OperatorStatus(
         name=name,
@@ -131,7 +132,7 @@ def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) ->
 def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> int | None:
     """Rows that came after the watermark: by the journal, or by records that are newer."""
     directory = layout.batches(name)
-    if kind not in ("sliced", "native") or not directory.is_dir():
+    if not find_kind(kind).uses_event_time or not directory.is_dir():
         return None
     records = BatchLog(directory).news()
     return max(tail.late[name], sum(task.late for record in records for task in record.tasks))

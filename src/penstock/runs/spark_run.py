@@ -296,7 +296,7 @@ class _Run:
                 reducing=[
                     name
                     for name, operator in pipeline.operators.items()
-                    if operator.kind in ("sliced", "native")
+                    if find_kind(operator.kind).reduces_rows
                 ],
             ),
             "failed": dict(engine.failed),

@@ -26,10 +26,10 @@ from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.function_call import call_frame
+from penstock.pipelines.kinds.schemas import check_event_time
 from penstock.pipelines.loader import shipped_modules
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.schema_validation import check_event_time
 from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.embedded.topic import Topic
