@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.kinds.batch_task import run_batch_task
 from penstock.engines.spark.io.commands import Command, write_command
@@ -43,7 +44,9 @@ class Run:
         self.operator = decorate(change)
         make_topics(self.pipeline, layout)
         schemas = {name: Topic.open(layout.topic(name)).schema for name in self.operator.fills}
-        self.bundle = OperatorBundle(operator=self.operator, outputs=schemas)
+        self.bundle = OperatorBundle(
+            operator=self.operator, kind=find_spark_kind("batch"), outputs=schemas
+        )
         save_bundle(layout.code("change"), self.bundle)
         make_operator_config(self.pipeline, self.operator, BatchTiming()).save(layout)
         write_command(layout, "change", Command(replicas=2))

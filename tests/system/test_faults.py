@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.tools import chaos
 
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, save_plan
@@ -63,7 +64,8 @@ class Operator:
         make_topics(self.pipeline, self.layout)
         self.topics = {name: Topic.open(self.layout.topic(name)) for name in copy.fills}
         schemas = {name: topic.schema for name, topic in self.topics.items()}
-        save_bundle(self.layout.code("copy"), OperatorBundle(operator=copy, outputs=schemas))
+        bundle = OperatorBundle(operator=copy, kind=find_spark_kind(copy.kind), outputs=schemas)
+        save_bundle(self.layout.code("copy"), bundle)
         self._schemas = schemas
         self.sink = TopicSink(str(run), "copy")
 

@@ -49,7 +49,7 @@ def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_source_goes_on(layout: RunLayout, set_back: Any) -> None:
     pipeline = copying()
     make_topics(pipeline, layout)
-    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming(gap_s=0.05)).save(layout)
+    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming(min_interval_s=0.05)).save(layout)
     write_command(layout, "copy", Command(replicas=1))
     with TopicWriter(Topic.open(layout.topic("in")), "test") as writer:
         writer.append(pa.table({"id": list(range(100))}))

@@ -149,7 +149,7 @@ class Pipeline:
             dropped_to=dropped_to,
             queue_limit=queue_limit,
         )
-        return self._adding("frame", reads, writes, options, was)
+        return self.of_kind("frame", reads, writes, options, was)
 
     def batches(
         self,
@@ -192,7 +192,7 @@ class Pipeline:
             call_timeout_s=call_timeout_s,
             on_error=on_error,
         )
-        return self._adding("batch", reads, writes, options, was)
+        return self.of_kind("batch", reads, writes, options, was)
 
     def sliced(
         self,
@@ -285,7 +285,7 @@ class Pipeline:
             replicas=replicas,
             queue_limit=queue_limit,
         )
-        return self._adding("native", reads, writes, options, was)
+        return self.of_kind("native", reads, writes, options, was)
 
     def _slicing(
         self,
@@ -317,7 +317,7 @@ class Pipeline:
         windows and watermarks go by. A row with a null there, and every row without `time`, has
         the time of its arrival. Latency is counted from the arrival in any case.
         """
-        return self._adding("ingest", (), writes, Options(max_replicas=1, time=time), was)
+        return self.of_kind("ingest", (), writes, Options(max_replicas=1, time=time), was)
 
     def egress(
         self,
@@ -330,7 +330,7 @@ class Pipeline:
     ) -> Decorator:
         """Add a function that writes outside: fn(df) -> df.writeStream with format and options."""
         options = Options(min_replicas=min_replicas, max_replicas=max_replicas, replicas=replicas)
-        return self._adding("egress", reads, None, options, was)
+        return self.of_kind("egress", reads, None, options, was)
 
     @property
     def topics(self) -> dict[str, DeclaredTopic]:
@@ -359,14 +359,15 @@ class Pipeline:
         """
         return self.check().restrict({name for name, op in self.operators.items() if op.scales})
 
-    def _adding(
+    def of_kind(
         self,
         kind: str,
         reads: str | Sequence[str],
         writes: str | None,
-        options: Options,
-        was: str | None,
+        options: Options = Options(),  # noqa: B008  (immutable)
+        was: str | None = None,
     ) -> Decorator:
+        """Add a function of any kind that is built in or registered."""
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
 
         def decorate(function: Callable[..., Any]) -> Operator:

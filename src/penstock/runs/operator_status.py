@@ -111,12 +111,13 @@ def _committed_at(topic: Topic, offset: int, now: float) -> float:
 
 def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | None) -> float | None:
     """The watermark that the last batch began with, in seconds; None if there is none."""
-    micros = None
-    if kind == "native":
+    if not find_kind(kind).uses_event_time:
+        return None
+    if record is not None and record.state is not None:
+        micros = record.state.watermark
+    else:  # Spark's log has the watermark of state that Spark keeps
         planned = last_batch(layout.checkpoint(name))
         micros = planned.watermark or None if planned else None
-    elif record is not None and record.state is not None:
-        micros = record.state.watermark
     return None if micros is None else micros / 1e6
 
 

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
 from penstock.control.loop import LoopSchedule, Tick, run_loop
@@ -190,7 +191,7 @@ class _Run:
             self._layout,
             pace=BatchTiming(
                 batch_s=prepared.spec.batch_s,
-                gap_s=min_interval_for(prepared.spec.batch_s),
+                min_interval_s=min_interval_for(prepared.spec.batch_s),
                 window_s=prepared.window_s,
             ),
             initial=self._initial,

@@ -20,6 +20,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.steady_log import SteadyLog
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.native_state.late_rows import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
@@ -109,7 +110,7 @@ class SparkEngine:
             clear_marks(self.layout, name)
             config = make_operator_config(self.pipeline, operator, self._pace)
             replicas = self._first_replicas(operator)
-            if operator.kind == "native":
+            if name in self._native:
                 replicas = self._rescaler.finish(name, replicas)
             write_command(self.layout, name, Command(replicas=replicas))
             start = make_query(self._spark, self.pipeline, operator, self.layout, config, replicas)
@@ -182,13 +183,20 @@ class SparkEngine:
     @property
     def _native(self) -> list[str]:
         """Operators with state of Spark's own."""
-        return [name for name, op in self.pipeline.operators.items() if op.kind == "native"]
+        return [
+            name
+            for name, operator in self.pipeline.operators.items()
+            if find_spark_kind(operator.kind).has_spark_state
+        ]
 
     @property
     def _sliced(self) -> dict[str, int]:
         """Operators with state, and how many slices they have."""
-        operators = self.pipeline.operators
-        return {n: op.slicing.slices for n, op in operators.items() if op.slicing is not None}
+        return {
+            name: slices
+            for name, operator in self.pipeline.operators.items()
+            if (slices := find_spark_kind(operator.kind).slices(operator))
+        }
 
     def advance(self, seconds: float) -> None:
         """Wait until so many seconds more have passed since the start; look on meanwhile."""
@@ -251,7 +259,7 @@ class SparkEngine:
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
         operators = self.pipeline.operators.values()
-        filled = {topic for op in operators if op.kind != "ingest" for topic in op.fills}
+        filled = {topic for op in operators if op.reads for topic in op.fills}
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         level = self.executors
         return replace(
@@ -367,11 +375,11 @@ class SparkEngine:
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""
-        operators = self.pipeline.operators
+        others = [op for op in self.pipeline.operators.values() if not op.scales]
         return [
-            *(name for name, operator in operators.items() if operator.kind == "ingest"),
+            *(operator.name for operator in others if not operator.reads),
             *self.topology.order,
-            *(name for name, operator in operators.items() if operator.kind == "egress"),
+            *(operator.name for operator in others if operator.reads),
         ]
 
     def _follow(self, operator: Operator, replicas: int) -> OperatorTracker:
@@ -384,7 +392,7 @@ class SparkEngine:
             topics={name: Topic.open(self.layout.topic(name)) for name in operator.reads},
             batch_s=self._pace.batch_s,
             queue_limit=operator.options.queue_limit,
-            late_to=operator.slicing.late_to if operator.slicing else None,
+            late_to=operator.late_to,
             requested=replicas,
             running=replicas,
         )

@@ -46,7 +46,7 @@ class RunLayout:
 
     def plan(self, operator: str) -> Path:
         """How the rows of the present batch are dealt to tasks."""
-        return self.run / "plans" / f"{operator}.json"
+        return self.run / "plans" / f"{operator}.pickle"
 
     def batches(self, operator: str) -> Path:
         """One record a batch."""

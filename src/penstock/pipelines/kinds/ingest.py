@@ -22,4 +22,4 @@ class IngestKind(OperatorKind):
             check_event_time(operator.options.time, operator.output_schema)
 
 
-KIND = IngestKind(name="ingest", options=("time",), scales=False, reads_topics=False)
+KIND = IngestKind(name="ingest", options=("max_replicas", "time"), scales=False, reads_topics=False)

@@ -4,7 +4,7 @@ A built-in kind is the module of its name in this folder. `register_kind` adds a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ class OperatorKind:
     reduces_rows: bool = False
     #: Whether it has a watermark: rows may be late, and inputs tell event time.
     uses_event_time: bool = False
+    #: Whether a change of its replicas stops it for a moment.
+    pauses: bool = False
 
     def arguments(self, operator: "Operator") -> tuple[str, ...]:
         """Return the names of the arguments that its function is called with."""
@@ -54,6 +56,11 @@ class OperatorKind:
         """Raise `InputError` if the operator by itself is not what this kind needs."""
         if self.reads_topics and not operator.reads:
             raise InputError("reads", "must name a topic")
+        for option in fields(operator.options):
+            is_set = getattr(operator.options, option.name) != option.default
+            if is_set and option.name not in self.options:
+                hint = f"it knows {', '.join(self.options)}"
+                raise InputError(option.name, f"is no option of kind {self.name!r}", hint)
 
     def check_schemas(self, operator: "Operator", inputs: Schemas, topics: Topics) -> None:
         """Raise `InputError` if columns do not fit; `inputs` are the known ones that it reads."""

@@ -25,4 +25,5 @@ KIND = NativeKind(
     options=(*REPLICA_OPTIONS, "queue_limit"),
     reduces_rows=True,
     uses_event_time=True,
+    pauses=True,
 )

@@ -24,6 +24,7 @@ import pyspark.worker
 import penstock.engines.spark.io.sink
 import penstock.engines.spark.io.source  # noqa: F401
 from penstock.engines.spark.cluster.worker_imports import import_listed
+from penstock.engines.spark.kinds.kind import import_built_in
 
 
 def forget_jars() -> None:
@@ -36,6 +37,7 @@ def forget_jars() -> None:
 if __name__ == "__main__":
     forget_jars()
     pa.set_cpu_count(1)
+    import_built_in()
     import_listed()
     gc.collect()
     gc.freeze()  # workers share these pages as long as nobody walks over them

@@ -74,7 +74,7 @@ class TopicSource(DataSource):
     def schema(self) -> StructType:
         """Rows of the topic, or one task a row."""
         layout, config = _job(self.options)
-        if config.kind in ("batch", "sliced"):
+        if config.source.passes_tasks:
             return TASK
         rows = Topic.open(layout.topic(self.options.get(TOPIC, config.reads[0]))).schema
         is_plain = self.options.get(STAMPS) == "no"
@@ -173,7 +173,7 @@ class BatchPlanner:
         #: The last wish about slices that was heard; one from before this start is fulfilled.
         self.wish = read_command(layout, operator).wish
         #: Of each slice, in seconds a batch.
-        self.loads = [0.0] * (self.config.slices or 0)
+        self.loads = [0.0] * self.config.slices
 
     def first(self) -> dict[str, int]:
         return {name: topic.first for name, topic in self.topics.items()}
@@ -183,7 +183,7 @@ class BatchPlanner:
 
     def next_end(self, start: dict[str, Any]) -> dict[str, Any]:
         order = read_command(self.layout, self.config.name)
-        is_early = time.monotonic() < self.began + self.config.gap_s
+        is_early = time.monotonic() < self.began + self.config.min_interval_s
         if order.hold or is_early or self._is_held_back():
             return start
         for record in self.log.news():
@@ -225,13 +225,13 @@ class BatchPlanner:
         if not self.config.keeps_batches or queue.skips:
             return end
         whole = self.progress.whole_end(name, queue.start, end)
-        if whole is None and self.config.kind == "native":
+        if whole is None and self.config.source.needs_whole_batches:
             return self.progress.next_whole_end(name, queue.start, queue.end)
         return end if whole is None else whole
 
     def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
         """Whether the batch before has advanced the watermark, so that windows may be closed."""
-        if self.config.slices is None:
+        if not self.loads:
             return False
         before = record_before(self.log, start)
         if before is None or before.state is None:
@@ -318,9 +318,9 @@ class BatchPlanner:
             event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
             open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
         )
-        if config.kind == "egress":  # what is written elsewhere must belong to a batch that lasts
+        if config.source.syncs_offsets:  # what is written outside must belong to a batch that lasts
             sync_newest(self.layout.checkpoint(config.name), OFFSETS)
-        if config.kind != "native":  # whose tasks at the sink are others than those of the source
+        if config.source.saves_plan:
             save_plan(self.layout.plan(config.name), plan)
         self.planned = (start, end, plan)
         return plan
@@ -333,7 +333,7 @@ class BatchPlanner:
     def _assign_slices(
         self, start: Mapping[str, int], replicas: int, idle: Collection[str]
     ) -> Sequence[SliceAssignment | None]:
-        if self.config.slices is None:
+        if not self.loads:
             return [None] * replicas
         before = record_before(self.log, start)
         order = read_command(self.layout, self.config.name)
@@ -343,7 +343,7 @@ class BatchPlanner:
         return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
 
     def _deal(self, line: Sequence[OffsetRange], replicas: int) -> Sequence[Sequence[OffsetRange]]:
-        if self.config.key is not None or self.config.slices is not None:
+        if self.config.key is not None or self.loads:
             return [line] * replicas  # each takes from all of it what is its own
         rows = sum(stretch.rows for stretch in line)
         parts = [1.0] * replicas
@@ -364,7 +364,7 @@ class BatchPlanner:
         return tuple(found)
 
     def done(self, end: Offset) -> None:
-        if self.config.kind in ("egress", "native"):
+        if self.config.source.syncs_commits:
             # before rows may be removed that a batch needs that is run again
             sync_newest(self.layout.checkpoint(self.config.name), COMMITS)
         for name, offset in end["at"].items():

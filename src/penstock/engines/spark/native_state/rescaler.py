@@ -18,17 +18,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_totals import with_totals
+from penstock.engines.microbatch.operator_totals import TotalsRules, with_totals
 from penstock.engines.port import Event
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.native_state.costs import Cost, expected_s
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
-from penstock.engines.spark.queries.query_supervisor import (
-    QuerySupervisor,
-    is_beginning,
-    is_between_batches,
-)
+from penstock.engines.spark.queries.query_status import is_beginning, is_between_batches
+from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.recovery.checkpoints import (
     OFFSETS,
     PlannedBatch,
@@ -221,7 +218,7 @@ class Rescaler:
         )
         sync_batch(self._layout.checkpoint(name), last.number)
         log = BatchLog(self._layout.batches(name))
-        log.put(with_totals(record, log.get(last.number - 1), "native"))
+        log.put(with_totals(record, log.get(last.number - 1), TotalsRules()))
         memory.target = None
         memory.save(self._layout, name)
         return last

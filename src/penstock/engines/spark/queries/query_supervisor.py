@@ -15,6 +15,7 @@ from penstock.engines.spark.io.call_marker import most_deadly, read_marks, read_
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.causes import Cause, find_cause
 from penstock.engines.spark.queries.failures import Failure
+from penstock.engines.spark.queries.query_status import is_beginning
 from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, after_failure
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
@@ -268,13 +269,3 @@ def waiting_text(names: list[str], seconds: float) -> str:
     """
     count = f"{len(names)} operator{'s' if len(names) != 1 else ''}"
     return f"waiting for {count} to start: {', '.join(names)} ({seconds:.0f} s)"
-
-
-def is_between_batches(query: StreamingQuery) -> bool:
-    """Whether no task of the query runs now."""
-    return not query.isActive or not query.status["isTriggerActive"]
-
-
-def is_beginning(query: StreamingQuery) -> bool:
-    """Whether the process of its source is not there yet."""
-    return query.isActive and str(query.status["message"]).startswith("Initializing")
