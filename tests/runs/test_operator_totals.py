@@ -16,7 +16,7 @@ from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.io.batch_log import (KEPT, BatchLog)
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
-from penstock.engines.spark.io.source import BatchPlanner
+from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.runs.operator_totals import OperatorAccount, read_accounts
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.sink import TopicSink
-from penstock.engines.spark.io.source import BatchPlanner
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config

@@ -186,7 +186,7 @@ class _Watched:
     def look(self) -> None:
         """Read what is new."""
         for name, log in self._logs.items():
-            for record in log.news():
+            for record in log.read_new():
                 if not record.tasks:  # Spark's state was dealt anew, and nothing was read
                     continue
                 before = self._replicas.get(name, record.replicas)

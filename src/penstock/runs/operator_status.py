@@ -135,7 +135,7 @@ def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> in
     directory = layout.batches(name)
     if not find_kind(kind).uses_event_time or not directory.is_dir():
         return None
-    records = BatchLog(directory).news()
+    records = BatchLog(directory).read_new()
     return max(tail.late[name], sum(task.late for record in records for task in record.tasks))
 
 

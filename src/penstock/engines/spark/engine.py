@@ -90,7 +90,7 @@ class SparkEngine:
         self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
-        #: By operator: the last wish about slices, and its number, which only grows.
+        #: By operator: the last moves of slices, and their version, which only grows.
         self._moves: dict[str, tuple[Mapping[int, int], int]] = {}
 
     # --- begin and end
@@ -237,23 +237,23 @@ class SparkEngine:
         if self.executors is not None and plan.executors is not None:
             self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
-            self._followed[name].ask(replicas, self._clock())
+            self._followed[name].request(replicas, self._clock())
         for name, homes in moves.items():
             self._moves[name] = (homes, time.time_ns())
         self._follow_replicas(self._clock())  # bought before any source takes more
         for name in {**plan.replicas, **moves}:
             if name in self._native:
-                self._rescaler.ask(name, plan.replicas[name])
+                self._rescaler.request(name, plan.replicas[name])
             else:
                 self._give(name)
 
     def _give(self, name: str, *, hold: bool = False) -> None:
-        """Say again what is asked of an operator; a wish that was heard is not heard again."""
-        moves, wish = self._moves.get(name, ({}, 0))
+        """Write the command of an operator again; moves of an old version are not repeated."""
+        moves, version = self._moves.get(name, ({}, 0))
         # the state of a native operator is in as many parts as run, whatever is asked for
         replicas = self._running(name) if name in self._native else self._requested(name)
         write_command(
-            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, wish=wish)
+            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, version=version)
         )
 
     def status(self) -> Status:
@@ -262,8 +262,13 @@ class SparkEngine:
         filled = {topic for op in operators if op.reads for topic in op.fills}
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         level = self.executors
+        status = build_status(
+            self._followed, self.topology, filled, at=self.at, second=self._second
+        )
+        for operator in self._followed.values():
+            operator.clear_new()
         return replace(
-            build_status(self._followed, self.topology, filled, at=self.at, second=self._second),
+            status,
             executors=level.alive if level else None,
             executors_requested=level.requested if level else None,
             executor_s=round(level.executor_s, 3) if level else None,
@@ -320,8 +325,8 @@ class SparkEngine:
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
-            seen = one.look(now, self._pace.window_s, self._held_s(one.name))
-            self._events += [self._in_run_time(event) for event in seen]
+            new = one.update(now, self._pace.window_s, self._backpressure_s(one.name))
+            self._events += [self._in_run_time(event) for event in new]
         if self.executors is not None:
             self._events += map(self._in_run_time, self.executors.look(now))
             self._follow_replicas(now)
@@ -348,12 +353,12 @@ class SparkEngine:
             if query is not None and (late := lateness.read_new(query.recentProgress)):
                 yield self._followed[name].count_late(late, now)
 
-    def _held_s(self, name: str) -> float | None:
+    def _backpressure_s(self, name: str) -> float | None:
         """Seconds during which back-pressure kept an operator from reading; None without any."""
         if all(one.queue_limit is None for one in self._followed.values()):
             return None
         try:
-            return float(self.layout.held(name).read_text())
+            return float(self.layout.backpressure_file(name).read_text())
         except FileNotFoundError:
             return 0.0
         except ValueError:  # it is being written

@@ -90,12 +90,12 @@ def tracked(engine: SparkEngine) -> dict[str, OperatorTracker]:
     operators = engine.pipeline.operators
     found = {name: engine._follow(operators[name], 1) for name in engine.topology.order}
     for operator in found.values():
-        operator.look(NOW, 60.0)
+        operator.update(NOW, 60.0)
     write_batch(layout, "work", "raw", 100)
     write_batch(layout, "sum_up", "worked", 100)
     append(layout, "raw", 100)
     for operator in found.values():
-        operator.look(NOW + 1, 60.0)
+        operator.update(NOW + 1, 60.0)
     return found
 
 
@@ -133,7 +133,7 @@ def test_rows_that_wait_outside_are_offered_and_queue_up(
 ) -> None:
     """40 rows more wait in front of the ingest than a second before."""
     tracked["work"].outside = 40.0
-    tracked["work"].look(NOW + 2, 60.0)
+    tracked["work"].update(NOW + 2, 60.0)
     snapshot = build_snapshot(tracked, now=NOW + 2, began=NOW - 60, window_s=60.0, at=60.0)
     assert snapshot.offered == {"work": 70.0}
     assert snapshot.operators["work"].queue == 240

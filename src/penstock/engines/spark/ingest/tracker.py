@@ -45,12 +45,12 @@ class IngestTracker:
 
     def begin(self, rows: int) -> None:
         """Start with what earlier starts brought; old records are gone, so that is told."""
-        self.log.news()
+        self.log.read_new()
         self.rows = rows
 
     def look(self, now: float) -> None:
         """Read what is new in the records of its batches."""
-        for record in self.log.news():
+        for record in self.log.read_new():
             self.arrivals.follow(record)
             self.rows += record.rows_in
         self._counts.append((now, self.rows))

@@ -89,7 +89,7 @@ class Rescaler:
         target = RescaleLog.load(self._layout, name).target
         return last.partitions if target is None else self._repartition(name, target).partitions
 
-    def ask(self, name: str, replicas: int) -> None:
+    def request(self, name: str, replicas: int) -> None:
         """Begin a change, or let it follow the one that is under way; only the last one counts."""
         with self._lock:
             self._wanted[name] = replicas
@@ -146,7 +146,7 @@ class Rescaler:
             with self._step(name, "wait", seconds):
                 self._wait_for_the_end(name)
             with self._step(name, "stop", seconds):
-                self._starter.rest(name)
+                self._starter.pause(name)
             with self._step(name, "repartition", seconds):
                 now = self._repartition(name, wanted).partitions
         except Exception as error:
@@ -157,7 +157,7 @@ class Rescaler:
             self._starter.give_up(name, f"{_in_words(refused)}\nhint: a new start tries it again")
             return
         with self._step(name, "restart", seconds):
-            self._starter.wake(name)
+            self._starter.resume(name)
             self._wait_for_the_beginning(name)
         with self._step(name, "verify", seconds):
             found = self._last(name).partitions

@@ -60,8 +60,8 @@ class QuerySupervisor:
         self._started_at: dict[str, float] = {}
         #: By operator, as they were started last.
         self.queries: dict[str, StreamingQuery] = {}
-        #: Operators that were stopped and will be started again; nobody looks after them.
-        self._resting: set[str] = set()
+        #: Operators that were stopped on purpose and will be started again.
+        self._paused: set[str] = set()
         #: Operators that stopped for good, and why.
         self.failed: dict[str, str] = {}
 
@@ -123,11 +123,11 @@ class QuerySupervisor:
         """Look after queries that ended by themselves; return what happened, by the wall clock."""
         events = []
         for name in list(self.queries):
-            if name not in self.failed and name not in self._resting:
-                events += self._look_after(name, position)
+            if name not in self.failed and name not in self._paused:
+                events += self._handle_exit(name, position)
         return events
 
-    def _look_after(self, name: str, position: Position) -> list[Event]:
+    def _handle_exit(self, name: str, position: Position) -> list[Event]:
         if self.queries[name].isActive:
             return []
         if name in self.restarting:
@@ -234,19 +234,19 @@ class QuerySupervisor:
 
     # --- queries that are stopped on purpose
 
-    def rest(self, operator: str) -> None:
-        """Stop a query that `wake` starts again."""
-        self._resting.add(operator)
+    def pause(self, operator: str) -> None:
+        """Stop a query that `resume` starts again."""
+        self._paused.add(operator)
         self.queries[operator].stop()
 
-    def wake(self, operator: str) -> None:
-        """Start a query that rests, or is gone."""
+    def resume(self, operator: str) -> None:
+        """Start a query that is paused or gone."""
         if not self.queries[operator].isActive:
             self._start(operator)
-        self._resting.discard(operator)
+        self._paused.discard(operator)
 
     def give_up(self, operator: str, why: str) -> None:
-        """A query that rests cannot be started any more."""
+        """Note that a paused query cannot be started any more."""
         self.failed[operator] = why
 
     @property
