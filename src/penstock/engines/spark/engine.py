@@ -16,14 +16,13 @@ from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot,
 from penstock.engines.port import Capabilities, Event, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.ingest.ingests import Ingests
-from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.io.steady_log import SteadyLog
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.native_state.late_rows import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.operator_trackers import backpressure_s, make_tracker
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.batch_supervisor import BatchSupervisor
 from penstock.engines.spark.queries.builder import make_query, make_topics
@@ -37,7 +36,6 @@ from penstock.engines.spark.recovery.reconciliation import reconcile
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.topics.embedded.topic import Topic
 from penstock.topics.steady_clock import SteadyClock
 
 #: Seconds between two questions to Spark whether queries live.
@@ -121,7 +119,10 @@ class SparkEngine:
                 keeps_letters=operator.options.on_error == "dead-letter",
             )
             if operator.scales:
-                self._followed[name] = self._follow(operator, replicas)
+                upstream = self.topology.upstream[name]
+                self._followed[name] = make_tracker(
+                    self.layout, operator, upstream, replicas, self._pace, self._clock
+                )
         recover(self.pipeline, self.layout)
         self._ingests.begin(self._followed.values())
         self._starter.start()
@@ -325,7 +326,9 @@ class SparkEngine:
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
-            new = one.update(now, self._pace.window_s, self._backpressure_s(one.name))
+            new = one.update(
+                now, self._pace.window_s, backpressure_s(self.layout, self._followed, one.name)
+            )
             self._events += [self._in_run_time(event) for event in new]
         if self.executors is not None:
             self._events += map(self._in_run_time, self.executors.look(now))
@@ -353,17 +356,6 @@ class SparkEngine:
             if query is not None and (late := lateness.read_new(query.recentProgress)):
                 yield self._followed[name].count_late(late, now)
 
-    def _backpressure_s(self, name: str) -> float | None:
-        """Seconds during which back-pressure kept an operator from reading; None without any."""
-        if all(one.queue_limit is None for one in self._followed.values()):
-            return None
-        try:
-            return float(self.layout.backpressure_file(name).read_text())
-        except FileNotFoundError:
-            return 0.0
-        except ValueError:  # it is being written
-            return None
-
     def _follow_replicas(self, now: float) -> None:
         """Let the executors follow the sum of what was asked for."""
         if self.executors is not None:
@@ -386,24 +378,6 @@ class SparkEngine:
             *self.topology.order,
             *(operator.name for operator in others if operator.reads),
         ]
-
-    def _follow(self, operator: Operator, replicas: int) -> OperatorTracker:
-        one = OperatorTracker(
-            name=operator.name,
-            upstream=self.topology.upstream[operator.name],
-            min_replicas=operator.options.min_replicas,
-            max_replicas=operator.options.max_replicas,
-            log=SteadyLog(BatchLog(self.layout.batches(operator.name)), self._clock),
-            topics={name: Topic.open(self.layout.topic(name)) for name in operator.reads},
-            batch_s=self._pace.batch_s,
-            queue_limit=operator.options.queue_limit,
-            late_to=operator.late_to,
-            requested=replicas,
-            running=replicas,
-        )
-        one.begin()
-        one.running = replicas
-        return one
 
     def _first_replicas(self, operator: Operator) -> int:
         return self._initial.get(operator.name, operator.options.replicas)

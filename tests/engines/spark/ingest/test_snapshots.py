@@ -14,11 +14,14 @@ from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import build_snapshot, build_status
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.operator_trackers import make_tracker
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.steady_clock import SteadyClock
 
 POLICIES = [policy for policy in builtin_policies().values() if policy.reads == "operators"]
 NOW = 1_000_000.0
@@ -88,7 +91,13 @@ def tracked(engine: SparkEngine) -> dict[str, OperatorTracker]:
     append(layout, "raw", 200)
     append(layout, "worked", 100)
     operators = engine.pipeline.operators
-    found = {name: engine._follow(operators[name], 1) for name in engine.topology.order}
+    found = {
+        name: make_tracker(
+            engine.layout, operators[name], upstream, 1, BatchTiming(), SteadyClock()
+        )
+        for name in engine.topology.order
+        for upstream in [engine.topology.upstream[name]]
+    }
     for operator in found.values():
         operator.update(NOW, 60.0)
     write_batch(layout, "work", "raw", 100)
