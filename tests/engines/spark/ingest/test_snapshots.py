@@ -12,6 +12,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import build_snapshot, build_status
+from penstock.engines.port import Status
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
@@ -135,6 +136,20 @@ def test_what_an_ingest_brings_is_offered_and_the_last_one_before_an_egress_has_
     )
     assert (status.offered_records, status.backlog_records) == (300, 200)
     assert list(status.latency) == ["work > sum_up"]
+
+
+def test_a_status_changes_nothing_and_batches_are_new_until_they_are_cleared(
+    engine: SparkEngine, tracked: dict[str, OperatorTracker]
+) -> None:
+    def build() -> Status:
+        return build_status(tracked, engine.topology, set(), at=1.0, second=lambda at: at - NOW)
+
+    first = build()
+    assert first.batches
+    assert build() == first
+    for operator in tracked.values():
+        operator.clear_new()
+    assert not build().batches
 
 
 def test_rows_that_wait_outside_are_offered_and_queue_up(
