@@ -38,7 +38,7 @@ Inputs = dict[str, pa.RecordBatch]
 
 
 def run_sliced_task(
-    places: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
+    layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
 ) -> TaskResult:
     """Do one task."""
     operator, assignment = bundle.operator, task.assignment
@@ -46,15 +46,15 @@ def run_sliced_task(
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
     limit_s = operator.options.call_timeout_s
     try:
-        with CallMarker(places, operator.name, task.index, limit_s) as marker:
+        with CallMarker(layout, operator.name, task.index, limit_s) as marker:
             worker = _Worker(
-                places.state(operator.name), bundle, slicing_of(operator), assignment, marker
+                layout.state(operator.name), bundle, slicing_of(operator), assignment, marker
             )
             marker.enter(*_rows(task.parts))
             worker.run(task, outputs)
             merged = worker.merge()
     except Exception:
-        save(places, operator.name, _failure(task.parts))
+        save(layout, operator.name, _failure(task.parts))
         raise
     record = TaskRecord(
         rows_in=sum(worker.rows.values()),
