@@ -235,7 +235,7 @@ def _linked(run: Path, topics: Sequence[Path]) -> RunLayout:
 def records_of(engine: SparkEngine, name: str, first: int = 0) -> list[BatchRecord]:
     """What an operator did."""
     log = BatchLog(engine.layout.batches(name))
-    return [record for record in log.news() if record.batch >= first and record.tasks]
+    return [record for record in log.read_new() if record.batch >= first and record.tasks]
 
 
 def plain_rate(spark: SparkSession, place: Path, case: Case, topics: list[Path]) -> float:

@@ -16,7 +16,7 @@ from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
 from penstock.workloads.workload import Workload
 
-QUICK = BatchTiming(batch_s=0.5, gap_s=0.2, window_s=4.0)
+QUICK = BatchTiming(batch_s=0.5, min_interval_s=0.2, window_s=4.0)
 
 
 @pytest.fixture

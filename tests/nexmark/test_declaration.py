@@ -12,7 +12,7 @@ from penstock.engines.simulator import library
 from penstock.errors import InputError
 from penstock.nexmark.queries import QUERIES
 from penstock.nexmark.queries.declaration import WORK, SimulatedWork, declare, with_service_time
-from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.cpu_clock import processor_s
 from penstock.runs.build_args import build_pipeline
 from penstock.workloads.workload import Workload
 

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 
 from penstock.engines.spark.io.batch_log import KEPT, BatchLog
+from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
-from penstock.engines.spark.io.source import BatchPlanner
 from penstock.engines.spark.kinds.batch_task import run_batch_task
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
@@ -44,7 +45,9 @@ class Run:
         self.operator = decorate(change)
         make_topics(self.pipeline, layout)
         schemas = {name: Topic.open(layout.topic(name)).schema for name in self.operator.fills}
-        self.bundle = OperatorBundle(operator=self.operator, outputs=schemas)
+        self.bundle = OperatorBundle(
+            operator=self.operator, kind=find_spark_kind("batch"), outputs=schemas
+        )
         save_bundle(layout.code("change"), self.bundle)
         make_operator_config(self.pipeline, self.operator, BatchTiming()).save(layout)
         write_command(layout, "change", Command(replicas=2))

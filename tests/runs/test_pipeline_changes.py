@@ -166,7 +166,7 @@ def check_renamed(layout: RunLayout) -> None:
         # the log that Spark has is still the one that the record remembers
         logged = (layout.checkpoint(operator) / "offsets" / "2").read_text()
         assert record.offset_log == logged
-        assert [r.batch for r in log.news()] == [0, 1, 2]
+        assert [r.batch for r in log.read_new()] == [0, 1, 2]
         assert json.loads(layout.order(operator).read_text())["replicas"] == 2
     state = BatchLog(layout.batches("sum")).last()
     assert state is not None and state.state is not None

@@ -12,6 +12,7 @@ from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, save_plan
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.builder import make_topics
@@ -63,7 +64,8 @@ class Operator:
         make_topics(self.pipeline, self.layout)
         self.topics = {name: Topic.open(self.layout.topic(name)) for name in copy.fills}
         schemas = {name: topic.schema for name, topic in self.topics.items()}
-        save_bundle(self.layout.code("copy"), OperatorBundle(operator=copy, outputs=schemas))
+        bundle = OperatorBundle(operator=copy, kind=find_spark_kind(copy.kind), outputs=schemas)
+        save_bundle(self.layout.code("copy"), bundle)
         self._schemas = schemas
         self.sink = TopicSink(str(run), "copy")
 

@@ -42,7 +42,7 @@ def followed(*batches: tuple[int, ...]) -> OperatorTracker:
         name="minutes",
         upstream=(),
         max_replicas=2,
-        log=SimpleNamespace(next=0, news=lambda: [records.pop(0)] if records else []),
+        log=SimpleNamespace(next=0, read_new=lambda: [records.pop(0)] if records else []),
         topics={"in": topic},
         batch_s=1.0,
         late_to="late",
@@ -55,7 +55,7 @@ def followed(*batches: tuple[int, ...]) -> OperatorTracker:
 
 def test_late_rows_are_events_and_sums() -> None:
     one = followed((0, 0), (2, 1), (0, 0), (4, 0))
-    events = [event for _ in range(4) for event in one.look(time.time(), 60.0)]
+    events = [event for _ in range(4) for event in one.update(time.time(), 60.0)]
     late = [event for event in events if isinstance(event, LateEvent)]
     assert [event_fields(event) for event in late] == [
         {"records": 3, "total": 3, "kept_in": "late"},
@@ -77,7 +77,7 @@ def test_late_rows_are_events_and_sums() -> None:
 
 def test_only_the_first_late_rows_are_a_warning() -> None:
     one = followed((), (3, 0), (4, 0))
-    events = [event for _ in range(3) for event in one.look(time.time(), 60.0)]
+    events = [event for _ in range(3) for event in one.update(time.time(), 60.0)]
     topology = Topology.of({"minutes": []})
     status = build_status({"minutes": one}, topology, (), at=1.0, second=lambda at: at)
     lines = [

@@ -11,8 +11,8 @@ from tests.tools.recording import batch, task
 
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.io.source import BatchPlanner
 from penstock.engines.spark.io.steady_log import SteadyLog
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
@@ -49,15 +49,17 @@ def set_back(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_source_goes_on(layout: RunLayout, set_back: Any) -> None:
     pipeline = copying()
     make_topics(pipeline, layout)
-    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming(gap_s=0.05)).save(layout)
+    make_operator_config(
+        pipeline, pipeline.operators["copy"], BatchTiming(min_interval_s=0.05)
+    ).save(layout)
     write_command(layout, "copy", Command(replicas=1))
     with TopicWriter(Topic.open(layout.topic("in")), "test") as writer:
         writer.append(pa.table({"id": list(range(100))}))
     mind = BatchPlanner(layout, "copy")
-    first = mind.next_end({"at": mind.first(), "skips": {}})
+    first = mind.next_offset({"at": mind.first(), "skips": {}})
     set_back()
     deadline = time.monotonic() + 20
-    while (end := mind.next_end(first)) == first and time.monotonic() < deadline:
+    while (end := mind.next_offset(first)) == first and time.monotonic() < deadline:
         time.sleep(0.01)
     assert end["at"]["in"] > first["at"]["in"] > 0
 
@@ -78,7 +80,7 @@ def test_records_that_are_stamped_afterwards_are_of_now(tmp_path: Path, set_back
     set_back()
     wall = time.time()
     log.put(batch(0, tasks=[task(rows=1, busy_s=0.5)], at=wall - 1, took_s=1.0))
-    (record,) = steady.news()
+    (record,) = steady.read_new()
     assert abs(record.committed_at - clock()) < 60
     assert record.committed_at - record.planned_at == pytest.approx(1.0)
     assert steady.next == 1

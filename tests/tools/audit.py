@@ -76,7 +76,7 @@ class Auditor:
                 if str(error) not in self.problems:
                     self.problems.append(str(error))
         for operator, log in self._logs.items():
-            for record in log.news():
+            for record in log.read_new():
                 (first,), (end,) = record.start.values(), record.end.values()
                 self.batches[operator].append((first, end))
 

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.sink import TopicSink
-from penstock.engines.spark.io.source import BatchPlanner
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
@@ -40,7 +41,10 @@ class ByHand:
             return {n: Topic.open(self.layout.topic(n)).schema for n in names}
 
         bundle = OperatorBundle(
-            operator=operator, outputs=schemas(operator.fills), inputs=schemas(operator.reads)
+            operator=operator,
+            kind=find_spark_kind(operator.kind),
+            outputs=schemas(operator.fills),
+            inputs=schemas(operator.reads),
         )
         save_bundle(self.layout.code(name), bundle)
         recover(pipeline, self.layout)

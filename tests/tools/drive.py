@@ -48,7 +48,7 @@ PIPELINES: dict[str, Callable[[Path], Pipeline]] = {
     "clicks": lambda _: clicks.build(service_s=0.02),
     "tweets-authors": lambda _: tweets_authors.build(service_s=0.02),
 }
-PACE = BatchTiming(batch_s=0.4, gap_s=0.3)
+PACE = BatchTiming(batch_s=0.4, min_interval_s=0.3)
 #: Where files arrive, beside the run directory.
 SOURCE = "in"
 #: Slices of an operator that move with each change.

@@ -65,7 +65,7 @@ def main() -> int:
     layout = RunLayout(args.run)
     lock = locked(args.run / "lock")
     spark = start_session("native", 12, layout.log, lock=lock.fileno())
-    pace = BatchTiming(batch_s=0.5, gap_s=0.2)
+    pace = BatchTiming(batch_s=0.5, min_interval_s=0.2)
     engine = SparkEngine(spark, clicks_and_views(), layout, pace=pace)
     engine.start()
     if args.die_in is not None:

@@ -19,9 +19,9 @@ from penstock.engines.spark.cluster.session import end_session, start_session
 from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.recovery.checkpoints import last_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError, PenstockError, nearest
 from penstock.nexmark.event_order import KINDS
@@ -151,7 +151,7 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     """Fill the topics, let the query work them off, and compare."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
-    engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, gap_s=0.1))
+    engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
     watched = _Watched(pipeline, layout)
     began = time.monotonic()
     engine.start()
@@ -236,7 +236,7 @@ class _Watched:
     def look(self) -> None:
         """Read what is new."""
         for name, log in self._logs.items():
-            for record in log.news():
+            for record in log.read_new():
                 if not record.tasks:  # Spark's state was dealt anew, and nothing was read
                     continue
                 before = self._replicas.get(name, record.replicas)
@@ -249,11 +249,9 @@ def _closed(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | N
     """The watermark of the last batch of the operator that tells only what is closed."""
     if truth.closed_by is None:
         return None
-    if pipeline.operators[truth.closed_by].kind == "native":
-        planned = last_batch(layout.checkpoint(truth.closed_by))
-        return planned.watermark if planned is not None else None
+    kind = find_spark_kind(pipeline.operators[truth.closed_by].kind)
     last = BatchLog(layout.batches(truth.closed_by)).last()
-    return last.state.watermark if last is not None and last.state is not None else None
+    return kind.watermark_us(layout, truth.closed_by, last)
 
 
 def _rows(topic: Topic) -> pa.Table:

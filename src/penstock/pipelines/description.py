@@ -10,9 +10,9 @@ from hashlib import sha256
 from types import CodeType
 from typing import Any
 
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator import Operator, Options
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.stateful.slicing import Slicing
 from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.schema import schema_text
 
@@ -67,20 +67,11 @@ def _operator(operator: Operator) -> dict[str, Any]:
         "reads": list(operator.reads),
         "writes": operator.writes,
         "options": {**_plain(operator.options), "resource": name},
-        "slicing": _slicing(operator.slicing),
+        "slicing": find_kind(operator.kind).describe_state(operator),
         "code": digest(operator.function),
         "resource_code": digest(resource),
         **({"was": operator.was} if operator.was else {}),
     }
-
-
-def _slicing(slicing: Slicing | None) -> dict[str, Any] | None:
-    """What the state rests on; delays and where late rows go may change."""
-    if slicing is None:
-        return None
-    keys = {topic: list(columns) for topic, columns in slicing.keys.items()}
-    columns = {"state": slicing.state, "state_key": slicing.state_key}
-    return {"keys": keys, "slices": slicing.slices, "time": slicing.time, **columns}
 
 
 def _plain(options: Options) -> dict[str, Any]:

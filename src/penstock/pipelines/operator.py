@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.slicing import Slicing
 from penstock.pipelines.topic_declaration import DeclaredTopic, errors_topic
@@ -13,7 +14,6 @@ from penstock.pipelines.topic_declaration import DeclaredTopic, errors_topic
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Kind = Literal["frame", "batch", "sliced", "native", "ingest", "egress"]
 OnError = Literal["stop", "dead-letter"]
 
 
@@ -56,7 +56,8 @@ class Operator:
     """A named step of a pipeline. Calling it calls the function."""
 
     name: str
-    kind: Kind
+    #: The name of its kind; see `pipelines/kinds`.
+    kind: str
     function: Callable[..., Any]
     reads: tuple[str, ...] = ()
     writes: str | None = None
@@ -74,15 +75,19 @@ class Operator:
     @property
     def scales(self) -> bool:
         """Whether the loop decides on its replicas; the others are as parallel as Spark has it."""
-        return self.kind in ("frame", "batch", "sliced", "native")
+        return find_kind(self.kind).scales
 
     @property
     def fills(self) -> tuple[str, ...]:
         """Every topic that it writes: its output, what it drops, what it fails on, what is late."""
         errors = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
-        late = self.slicing.late_to if self.slicing else None
-        all_of_them = (self.writes, self.options.dropped_to, errors, late)
+        all_of_them = (self.writes, self.options.dropped_to, errors, self.late_to)
         return tuple(topic for topic in all_of_them if topic)
+
+    @property
+    def late_to(self) -> str | None:
+        """The topic that gets rows which come after the watermark, if there is one."""
+        return find_kind(self.kind).late_to(self)
 
     @property
     def output_schema(self) -> pa.Schema | None:

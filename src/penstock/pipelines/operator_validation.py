@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from penstock.errors import InputError, nearest
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator import OnError, Operator, Options
 from penstock.pipelines.source_location import place_of
 
@@ -14,8 +15,10 @@ _GROUPINGS = ("even", "load", "key:COLUMN")
 
 def check_operator(operator: Operator) -> None:
     """Raise `InputError` with the first thing that is wrong."""
-    check_signature(operator.function, operator.name, _arguments(operator))
+    kind = find_kind(operator.kind)
+    check_signature(operator.function, operator.name, kind.arguments(operator))
     try:
+        kind.check(operator)
         _check_reads(operator)
         _check_replicas(operator.options)
         _check_grouping(operator.options.grouping)
@@ -42,20 +45,6 @@ def check_signature(function: Callable[..., Any], name: str, arguments: tuple[st
         raise InputError(name, problem, where=where) from None
 
 
-def _arguments(operator: Operator) -> tuple[str, ...]:
-    match operator.kind:
-        case "batch":
-            return ("batch", "resource") if operator.options.resource else ("batch",)
-        case "sliced":
-            return ("batch" if len(operator.reads) == 1 else "inputs", "state")
-        case "ingest":
-            return ("spark",)
-        case "native":
-            return ("df",) if len(operator.reads) == 1 else operator.reads
-        case "frame" | "egress":
-            return ("df",)
-
-
 def _written(signature: inspect.Signature) -> str:
     """The signature without annotations, which can be long."""
     empty = inspect.Parameter.empty
@@ -65,8 +54,6 @@ def _written(signature: inspect.Signature) -> str:
 
 def _check_reads(operator: Operator) -> None:
     reads = operator.reads
-    if operator.kind != "ingest" and not reads:
-        raise InputError("reads", "must name a topic")
     if len(set(reads)) < len(reads):
         raise InputError("reads", f"names a topic twice: {', '.join(reads)}")
 

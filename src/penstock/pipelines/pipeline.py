@@ -20,13 +20,13 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError
-from penstock.pipelines import validation as checking
-from penstock.pipelines.operator import Kind, OnError, Operator, Options
+from penstock.pipelines import validation
+from penstock.pipelines.kinds.kind import find_kind
+from penstock.pipelines.operator import OnError, Operator, Options
 from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.columns import Names
 from penstock.pipelines.stateful.ready_function import Ready
@@ -39,7 +39,6 @@ from penstock.pipelines.topic_declaration import (
     errors_topic,
 )
 from penstock.topics.embedded.retention import parse_retention
-from penstock.topics.partition import Partition
 from penstock.topics.schema import EVENT, parse_schema
 from penstock.workloads.pattern import ArrivalName
 
@@ -63,7 +62,7 @@ class Pipeline:
         *,
         idle_s: float | None = None,
     ) -> None:
-        checking.check_name("pipeline", name)
+        validation.check_name("pipeline", name)
         self.name = name
         #: Latency to stay below.
         self.objective_s = objective_s
@@ -90,11 +89,11 @@ class Pipeline:
         process fills it, such as `penstock produce`. `was` is the name that it had before:
         a run that is resumed keeps its rows.
         """
-        checking.check_name("topic", name)
+        validation.check_name("topic", name)
         if name in self.declared:
             raise InputError(f"topics.{name}", "is declared twice")
         try:
-            columns = checking.check_columns(parse_schema(schema))
+            columns = validation.check_columns(parse_schema(schema))
             parse_retention(keep)
         except InputError as wrong:
             raise wrong.under(f"topics.{name}") from None
@@ -150,7 +149,7 @@ class Pipeline:
             dropped_to=dropped_to,
             queue_limit=queue_limit,
         )
-        return self._adding("frame", reads, writes, options, was)
+        return self.of_kind("frame", reads, writes, options, was)
 
     def batches(
         self,
@@ -193,7 +192,7 @@ class Pipeline:
             call_timeout_s=call_timeout_s,
             on_error=on_error,
         )
-        return self._adding("batch", reads, writes, options, was)
+        return self.of_kind("batch", reads, writes, options, was)
 
     def sliced(
         self,
@@ -286,7 +285,7 @@ class Pipeline:
             replicas=replicas,
             queue_limit=queue_limit,
         )
-        return self._adding("native", reads, writes, options, was)
+        return self.of_kind("native", reads, writes, options, was)
 
     def _slicing(
         self,
@@ -318,7 +317,7 @@ class Pipeline:
         windows and watermarks go by. A row with a null there, and every row without `time`, has
         the time of its arrival. Latency is counted from the arrival in any case.
         """
-        return self._adding("ingest", (), writes, Options(max_replicas=1, time=time), was)
+        return self.of_kind("ingest", (), writes, Options(max_replicas=1, time=time), was)
 
     def egress(
         self,
@@ -331,28 +330,27 @@ class Pipeline:
     ) -> Decorator:
         """Add a function that writes outside: fn(df) -> df.writeStream with format and options."""
         options = Options(min_replicas=min_replicas, max_replicas=max_replicas, replicas=replicas)
-        return self._adding("egress", reads, None, options, was)
+        return self.of_kind("egress", reads, None, options, was)
 
     @property
     def topics(self) -> dict[str, DeclaredTopic]:
         """Every topic: those that are declared, and those that follow from the operators."""
-        found = dict(self.declared)
+        topics = dict(self.declared)
         for operator in self.operators.values():
             if operator.options.on_error == "dead-letter":
-                _add(found, errors_topic(operator.name), ERRORS_SCHEMA)
+                _add(topics, errors_topic(operator.name), ERRORS_SCHEMA)
             if operator.writes is not None:
-                _add(found, operator.writes, None)
+                _add(topics, operator.writes, None)
         for operator in self.operators.values():
             if operator.options.dropped_to is not None:
-                inputs = (found[topic].schema for topic in operator.reads if topic in found)
-                _add(found, operator.options.dropped_to, next(inputs, None))
-            if operator.slicing is not None:
-                _add_slices(found, operator.slicing)
-        return found
+                inputs = (topics[topic].schema for topic in operator.reads if topic in topics)
+                _add(topics, operator.options.dropped_to, next(inputs, None))
+            find_kind(operator.kind).add_topics(operator, topics)
+        return topics
 
     def check(self) -> Topology:
         """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
-        return checking.check(self)
+        return validation.check(self)
 
     def check_scaled(self) -> Topology:
         """Like `check`, for the operators alone whose replicas a policy decides on.
@@ -361,14 +359,15 @@ class Pipeline:
         """
         return self.check().restrict({name for name, op in self.operators.items() if op.scales})
 
-    def _adding(
+    def of_kind(
         self,
-        kind: Kind,
+        kind: str,
         reads: str | Sequence[str],
         writes: str | None,
-        options: Options,
-        was: str | None,
+        options: Options = Options(),  # noqa: B008  (immutable)
+        was: str | None = None,
     ) -> Decorator:
+        """Add a function of any kind that is built in or registered."""
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
 
         def decorate(function: Callable[..., Any]) -> Operator:
@@ -379,7 +378,7 @@ class Pipeline:
 
     def _register(
         self,
-        kind: Kind,
+        kind: str,
         name: str,
         function: Callable[..., Any],
         reads: tuple[str, ...],
@@ -399,21 +398,10 @@ class Pipeline:
             was=was,
             topics=self.declared,
         )
-        checking.check_new(operator, self.operators)
+        validation.check_new(operator, self.operators)
         self.operators[operator.name] = operator
         return operator
 
 
 def _add(topics: dict[str, DeclaredTopic], name: str, schema: Any) -> None:
     topics.setdefault(name, DeclaredTopic(name=name, schema=schema))
-
-
-def _add_slices(topics: dict[str, DeclaredTopic], slicing: Slicing) -> None:
-    """Rows with a key lie in the order of slices; what is late looks like what came."""
-    for topic, key in slicing.keys.items():
-        if topic in topics and topics[topic].partition is None:
-            partition = Partition(key=key, slices=slicing.slices)
-            topics[topic] = replace(topics[topic], partition=partition)
-    if slicing.late_to is not None:
-        inputs = (topics[topic].schema for topic in slicing.keys if topic in topics)
-        _add(topics, slicing.late_to, next(inputs, None))

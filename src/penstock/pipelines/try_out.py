@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from penstock.errors import InputError, nearest
 from penstock.pipelines.function_call import call_batch, call_frame, chunks
+from penstock.pipelines.kinds.kind import Row, find_kind
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.resources import opened
 from penstock.pipelines.row_conversion import fit_rows
@@ -16,8 +17,6 @@ from penstock.topics.schema import EVENT, first_difference, parse_schema, with_e
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Row = dict[str, Any]
 
 #: The stamp of rows that come without one.
 _STAMP = datetime(2000, 1, 1, tzinfo=UTC)
@@ -30,19 +29,18 @@ def try_rows(
     spark: "SparkSession | None" = None,
 ) -> list[Row]:
     """Run an operator on rows and return what comes out; see `Operator.try_rows`."""
-    if operator.kind not in ("frame", "batch", "native"):
-        problem = f"is an {operator.kind}: only operators that read and write topics can be tried"
-        raise InputError(operator.name, problem, where=operator.where)
+    kind = find_kind(operator.kind)
+    kind.check_try_out(operator)
     try:
         batch, stamped = _given(rows, _schema(operator, schema))
     except InputError as wrong:
         raise wrong.under(f"{operator.name}.try_rows") from None
-    is_batch = operator.kind == "batch"
-    found = _try_batch(operator, batch) if is_batch else _try_frame(operator, batch, spark)
-    return found if stamped else [_without_stamp(row) for row in found]
+    results = kind.try_rows(operator, batch, spark)
+    return results if stamped else [_without_stamp(row) for row in results]
 
 
-def _try_batch(operator: Operator, batch: pa.RecordBatch) -> list[Row]:
+def try_batch(operator: Operator, batch: pa.RecordBatch) -> list[Row]:
+    """Call the function of a batch operator, chunk by chunk."""
     with opened(operator) as resource:
         called = (
             call_batch(operator, chunk, resource)
@@ -51,9 +49,8 @@ def _try_batch(operator: Operator, batch: pa.RecordBatch) -> list[Row]:
         return [row for result in called if result is not None for row in result.to_pylist()]
 
 
-def _try_frame(
-    operator: Operator, batch: pa.RecordBatch, spark: "SparkSession | None"
-) -> list[Row]:
+def try_frame(operator: Operator, batch: pa.RecordBatch, spark: "SparkSession | None") -> list[Row]:
+    """Call the function of a frame operator with a frame of the rows."""
     if spark is None:
         from pyspark.sql import SparkSession  # noqa: PLC0415 - seconds, for frames only
 

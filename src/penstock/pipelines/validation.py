@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError, nearest
+from penstock.pipelines.kinds.schemas import how_to_declare
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.operator_validation import check_operator, check_signature
 from penstock.pipelines.renames import check_declared
-from penstock.pipelines.schema_validation import check_schemas, how_to_declare
+from penstock.pipelines.schema_validation import check_schemas
 from penstock.pipelines.source_location import place_of
 from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.schema import EVENT

@@ -43,7 +43,7 @@ def _length(prepared: PreparedSparkRun) -> str:
 def _sources(prepared: PreparedSparkRun) -> list[str]:
     pipeline = prepared.pipeline
     operators = pipeline.operators.values()
-    ingests = [f"{op.name} -> {op.writes}{_time(op)}" for op in operators if op.kind == "ingest"]
+    ingests = [f"{op.name} -> {op.writes}{_time(op)}" for op in operators if not op.reads]
     others = [f"{t.name} (other processes)" for t in pipeline.declared.values() if t.external]
     load = f" ({prepared.workload})" if prepared.workload else ""
     return [*ingests, *others, *(f"{topic}{load}" for topic in pipeline.feeds)]
@@ -71,7 +71,7 @@ def _objective(prepared: PreparedSparkRun) -> str:
 
 def _outputs(pipeline: Pipeline, directory: Path) -> Iterator[str]:
     for operator in pipeline.operators.values():
-        if operator.kind == "egress":
+        if operator.writes is None:
             yield f"{', '.join(operator.reads)} -> {operator.name} (egress)"
     for topic in last_topics(pipeline):
         yield f"penstock topics tail {directory / 'topics' / topic}"

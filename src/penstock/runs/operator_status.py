@@ -10,6 +10,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError, TruncatedError
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.topic_declaration import errors_topic
 from penstock.runs.journal_tail import JournalTail
 from penstock.topics.embedded.topic import Topic
@@ -45,7 +46,7 @@ def read_operator(
 ) -> OperatorStatus:
     """Read the status of an operator; `declared` is its part of the run's pipeline.json."""
     kind, record = declared["kind"], _last_record(layout, name)
-    scales = kind not in ("ingest", "egress")
+    scales = find_kind(kind).scales
     queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
     tick = tail.tick
     return OperatorStatus(
@@ -112,12 +113,13 @@ def _committed_at(topic: Topic, offset: int, now: float) -> float:
 
 def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | None) -> float | None:
     """Return the watermark of the last batch in seconds; None if there is none."""
-    micros = None
-    if kind == "native":
+    if not find_kind(kind).uses_event_time:
+        return None
+    if record is not None and record.state is not None:
+        micros = record.state.watermark
+    else:  # Spark's log has the watermark of state that Spark keeps
         planned = last_batch(layout.checkpoint(name))
         micros = planned.watermark or None if planned else None
-    elif record is not None and record.state is not None:
-        micros = record.state.watermark
     return None if micros is None else micros / 1e6
 
 
@@ -133,9 +135,9 @@ def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) ->
 def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> int | None:
     """Count rows that arrived after the watermark, in the journal or in newer batch records."""
     directory = layout.batches(name)
-    if kind not in ("sliced", "native") or not directory.is_dir():
+    if not find_kind(kind).uses_event_time or not directory.is_dir():
         return None
-    records = BatchLog(directory).news()
+    records = BatchLog(directory).read_new()
     return max(tail.late[name], sum(task.late for record in records for task in record.tasks))
 
 

@@ -101,7 +101,7 @@ def count_records(pipeline: Pipeline, topics: Path) -> RecordCounts:
 
 def first_topics(pipeline: Pipeline) -> tuple[str, ...]:
     """Topics that records come into: produced, external, or read from outside."""
-    filled = {t for op in pipeline.operators.values() if op.kind != "ingest" for t in op.fills}
+    filled = {t for op in pipeline.operators.values() if op.reads for t in op.fills}
     return tuple(name for name in pipeline.topics if name not in filled)
 
 

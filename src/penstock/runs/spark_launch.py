@@ -103,7 +103,7 @@ class SparkLauncher:
             self._layout,
             pace=BatchTiming(
                 batch_s=prepared.spec.batch_s,
-                gap_s=min_interval_for(prepared.spec.batch_s),
+                min_interval_s=min_interval_for(prepared.spec.batch_s),
                 window_s=prepared.window_s,
             ),
             initial=self._initial,

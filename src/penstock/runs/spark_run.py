@@ -20,6 +20,7 @@ from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.files.lock import Lock
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
 from penstock.runs.observer import (
@@ -233,7 +234,7 @@ class _Run:
             read_accounts(self._prepared.pipeline, self._layout),
             is_drained=is_drained,
             reducing=[
-                name for name, operator in operators if operator.kind in ("sliced", "native")
+                name for name, operator in operators if find_kind(operator.kind).reduces_rows
             ],
         )
 

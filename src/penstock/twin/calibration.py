@@ -10,6 +10,7 @@ from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.simulator.batches.model import Batches, Costs
 from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
 from penstock.twin import fit_operators as operators
 from penstock.twin import fit_overheads as overheads
@@ -221,7 +222,7 @@ def _structure(part: OperatorBatches) -> Mapping[str, Any]:
         fields["max_replicas"] = part.max_replicas
     if part.queue_limit is not None:
         fields["queue_limit"] = part.queue_limit
-    return fields | ({"native": True} if part.kind == "native" else {})
+    return fields | ({"native": True} if find_kind(part.kind).pauses else {})
 
 
 def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:

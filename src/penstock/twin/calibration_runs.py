@@ -11,6 +11,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.topology import Topology
 from penstock.engines.port import Batch
 from penstock.errors import InputError
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.journal_header import SPARK, engine_kind
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.simulated_run import prepare_simulation
@@ -149,7 +150,7 @@ def declared(directory: Path) -> dict[str, OperatorBatches]:
             topic=next((topic for topic in op["reads"] if topic in fed), ""),
         )
         for name, op in operators.items()
-        if op["kind"] in ("frame", "batch", "sliced", "native")
+        if find_kind(op["kind"]).scales
     }
 
 

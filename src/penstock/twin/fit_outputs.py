@@ -14,6 +14,7 @@ from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.session_output import expected_session_ends
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.twin.calibration_runs import Evidence, OperatorBatches
 from penstock.twin.least_squares import Fit, FloatArray, fit_middle, fit_ratio
 
@@ -62,7 +63,7 @@ def _out_delay(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
     Rows that wait because there is too much to do are late, too. So only times count at which
     little waits, and no more than what passed until the very first row came out.
     """
-    if part.kind not in ("sliced", "native") or not part.upstream:
+    if not find_kind(part.kind).reduces_rows or not part.upstream:
         return _NOTHING
     later = [s for run in runs for tick in run.ticks if (s := _later_s(tick, part)) is not None]
     some = [batch for run in runs for batch in run.batches.get(part.name, ())]
@@ -99,7 +100,7 @@ def _seen(op: OperatorSnapshot | None, name: str) -> float | None:
 
 def _first_rows(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -> int:
     """Return how many rows leave nothing behind while the state fills: the fewest of any run."""
-    if part.kind not in ("sliced", "native"):
+    if not find_kind(part.kind).reduces_rows:
         return 0
     found = []
     for run in runs:

@@ -46,11 +46,11 @@ def test_followers_see_each_record_once(tmp_path: Path) -> None:
     log, follower = BatchLog(tmp_path), BatchLog(tmp_path)
     log.put(batch(0))
     log.put(batch(1))
-    assert [record.batch for record in follower.news()] == [0, 1]
-    assert follower.news() == []
+    assert [record.batch for record in follower.read_new()] == [0, 1]
+    assert follower.read_new() == []
     log.put(batch(2))
-    assert [record.batch for record in follower.news()] == [2]
-    assert [record.batch for record in BatchLog(tmp_path).news()] == [0, 1, 2]
+    assert [record.batch for record in follower.read_new()] == [2]
+    assert [record.batch for record in BatchLog(tmp_path).read_new()] == [0, 1, 2]
 
 
 def test_old_records_go(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_a_damaged_record_is_named_and_found(tmp_path: Path, how: str) -> None:
     path = tmp_path / "batches" / "copy" / f"{1:020d}.json"
     _damage(path, how)
     with pytest.raises(InputError) as error:
-        BatchLog(path.parent).news()
+        BatchLog(path.parent).read_new()
     assert str(path) in str(error.value) and "backup" in error.value.hint
     ((damage,),) = check_records(tmp_path).values()
     assert damage.file == f"batches/copy/{path.name}"
     path.unlink()
     ((damage,),) = check_records(tmp_path).values()
     assert "missing" in damage.problem
-    assert [record.batch for record in BatchLog(path.parent).news()] == [2]
+    assert [record.batch for record in BatchLog(path.parent).read_new()] == [2]
 
 
 def test_a_record_without_a_checksum_can_be_read(tmp_path: Path) -> None:

@@ -195,11 +195,11 @@ def test_windows_close_without_another_row(tmp_path: Path) -> None:
     hand = chain.count
     assert found(hand) == {}
     start = {"at": dict(hand.at), "skips": {}}
-    end = hand.mind().next_end(start)
+    end = hand.mind().next_offset(start)
     assert end == {"at": hand.at, "skips": {}, "mark": 1}
     hand.run_between(start, end, 2)
     assert found(hand) == {("a", 0): 1}
-    assert hand.mind().next_end(end) == end
+    assert hand.mind().next_offset(end) == end
 
 
 def test_an_idle_input_does_not_hold_the_watermark(tmp_path: Path) -> None:

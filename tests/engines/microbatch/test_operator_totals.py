@@ -12,7 +12,15 @@ from penstock.engines.microbatch.batch_record import (
     read_record,
     write_record,
 )
-from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, with_totals
+from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, TotalsRules, with_totals
+
+RULES = {
+    "batch": TotalsRules(),
+    "frame": TotalsRules(counts_calls=False),
+    "sliced": TotalsRules(takes_whole_slices=True),
+    "native": TotalsRules(),
+    "ingest": TotalsRules(),
+}
 
 
 def record(batch: int, start: int, end: int, rows_in: int | None = None) -> BatchRecord:
@@ -33,7 +41,7 @@ def chain(*records: BatchRecord, kind: str = "batch") -> BatchRecord:
     """Give each record its totals, through the file that it is written to."""
     before = None
     for each in records:
-        before = read_record(write_record(with_totals(each, before, kind)))
+        before = read_record(write_record(with_totals(each, before, RULES[kind])))
     assert before is not None
     return before
 
@@ -90,5 +98,5 @@ def test_what_a_frame_leaves_out_is_filtered(
 
 def test_a_record_of_an_earlier_version_is_where_counting_begins() -> None:
     old = record(7, 100, 200)
-    last = with_totals(record(8, 200, 210), old, "batch")
+    last = with_totals(record(8, 200, 210), old, RULES["batch"])
     assert (last.totals["rows_in"], last.totals[SINCE], last.totals["skipped"]) == (10, 8, 0)

@@ -6,7 +6,7 @@ between its offsets.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from penstock.engines.microbatch.batch_record import BatchRecord
 
@@ -21,12 +21,22 @@ _WRONG = ("skipped", "repeated")
 AHEAD = "ahead"
 
 
-def with_totals(record: BatchRecord, before: BatchRecord | None, kind: str) -> BatchRecord:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalsRules:
+    """How the rows of an operator are counted."""
+
+    #: Whether tasks count filtered and added rows by call; else only what goes in and comes out.
+    counts_calls: bool = True
+    #: Whether a batch takes a part of each slice, which may be more rows than its offsets say.
+    takes_whole_slices: bool = False
+
+
+def with_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> BatchRecord:
     """Return a record with the totals up to its batch; `before` is the record of the last one."""
     known: Mapping[str, int] = before.totals if before is not None else {}
     since = known.get(SINCE, record.batch)
     old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG, AHEAD)}
-    new = {**_counts(record, kind), **_gaps(record, before, kind)}
+    new = {**_counts(record, rules), **_gaps(record, before, rules)}
     written = {
         f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
         for topic, segments in record.outputs.items()
@@ -37,10 +47,10 @@ def with_totals(record: BatchRecord, before: BatchRecord | None, kind: str) -> B
     return replace(record, totals={**totals, SINCE: since})
 
 
-def _counts(record: BatchRecord, kind: str) -> dict[str, int]:
+def _counts(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
     tasks = record.tasks
     filtered, expanded = sum(t.filtered for t in tasks), sum(t.expanded for t in tasks)
-    if kind == "frame":  # whose tasks see what goes in and what comes out, and no calls
+    if not rules.counts_calls:
         surplus = [task.rows_out - task.rows_in for task in tasks]
         filtered, expanded = sum(max(0, -n) for n in surplus), sum(max(0, n) for n in surplus)
     return {
@@ -54,7 +64,7 @@ def _counts(record: BatchRecord, kind: str) -> dict[str, int]:
     }
 
 
-def _gaps(record: BatchRecord, before: BatchRecord | None, kind: str) -> dict[str, int]:
+def _gaps(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> dict[str, int]:
     """Rows that were passed over, and rows that were taken again."""
     ends = before.end if before is not None else {}
     steps = [record.start[topic] - end for topic, end in ends.items() if topic in record.start]
@@ -62,7 +72,7 @@ def _gaps(record: BatchRecord, before: BatchRecord | None, kind: str) -> dict[st
     counted = record.rows_in + sum(record.dropped.values())
     # an ingest reads no topic, and a record without tasks only deals state anew
     surplus = counted - planned if record.end and record.tasks else 0
-    ahead, surplus = (surplus, 0) if kind == "sliced" else (0, surplus)
+    ahead, surplus = (surplus, 0) if rules.takes_whole_slices else (0, surplus)
     return {
         AHEAD: ahead,
         "skipped": sum(max(0, step) for step in steps) + max(0, -surplus),

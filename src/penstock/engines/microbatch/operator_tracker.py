@@ -1,4 +1,4 @@
-"""One operator, followed by the driver: its query, its records, its queue."""
+"""Tracks one operator: its query, its batches, its backlog."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class BatchSource(Protocol):
         """The batch whose record comes next."""
         ...
 
-    def news(self) -> list[BatchRecord]:
+    def read_new(self) -> list[BatchRecord]:
         """Return those that came since the last call."""
         ...
 
@@ -44,7 +44,7 @@ class TopicPosition(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class OperatorTracker:
-    """What the driver knows of one operator. Three numbers of replicas are never one."""
+    """What the driver knows of one operator. Wanted, requested and running replicas differ."""
 
     name: str
     upstream: tuple[str, ...]
@@ -57,14 +57,14 @@ class OperatorTracker:
     queue_limit: int | None = None
     requested: int
     running: int
-    #: Wall clock at which `requested` was asked for; None once it runs.
-    asked_at: float | None = None
+    #: Wall clock of the request; None once it runs.
+    requested_at: float | None = None
     batches_since: int = 0
     #: Whether it has stopped for a change that is under way.
     is_changing: bool = False
     position: dict[str, int] = field(default_factory=dict)
     records: deque[BatchRecord] = field(default_factory=deque)
-    fresh: list[BatchRecord] = field(default_factory=list)
+    new_records: list[BatchRecord] = field(default_factory=list)
     queues: deque[tuple[float, float]] = field(default_factory=deque)
     #: (wall clock, rows that ever came in).
     offers: deque[tuple[float, float]] = field(default_factory=deque)
@@ -97,35 +97,39 @@ class OperatorTracker:
 
     def begin(self) -> None:
         """Start where the records of an earlier start end."""
-        for record in self.log.news():
+        for record in self.log.read_new():
             self._count(record)
             if record.totals:  # the records of the first batches may be gone
                 self.rows_in = record.totals["rows_in"]
                 self.rows_dropped = record.totals["dropped"]
                 self.rows_late = record.totals["late"]
-        self.fresh.clear()
+        self.clear_new()
         for name, topic in self.topics.items():
             self.position.setdefault(name, topic.first)
 
-    def ask(self, replicas: int, now: float) -> None:
-        """Note that another number of replicas was asked for."""
-        self.requested, self.batches_since = replicas, 0
-        self.asked_at = now if replicas != self.running else None
+    def clear_new(self) -> None:
+        """Forget which records came since the last status."""
+        self.new_records = []
 
-    def look(self, now: float, window_s: float, held_s: float | None = None) -> list[Event]:
+    def request(self, replicas: int, now: float) -> None:
+        """Note that another number of replicas is requested."""
+        self.requested, self.batches_since = replicas, 0
+        self.requested_at = now if replicas != self.running else None
+
+    def update(self, now: float, window_s: float, held_s: float | None = None) -> list[Event]:
         """Read what is new; `now` is the wall clock. Events have wall clock times, too.
 
         `held_s` are the seconds during which back-pressure kept it from reading so far.
         """
         events: list[Event] = []
-        for record in self.log.news():
+        for record in self.log.read_new():
             events += self._count(record)
         for topic in self.topics.values():
             topic.refresh()
         waiting = float(self.offered - self.taken)
         self.queues.append((now, waiting + self.outside))
         self.offers.append((now, self.offered + self.outside))
-        if self.asked_at is not None and not waiting and not self.is_changing:
+        if self.requested_at is not None and not waiting and not self.is_changing:
             # with nothing to do there is no batch; the order stands for the next row
             events.append(self._runs(now))
         self._forget(now - window_s)
@@ -140,7 +144,7 @@ class OperatorTracker:
         if self.arrivals is not None:
             record = self.arrivals.follow(record)
         self.records.append(record)
-        self.fresh.append(record)
+        self.new_records.append(record)
         self.rows_in += record.rows_in
         events: list[Event] = []
         if record.dropped:
@@ -151,7 +155,7 @@ class OperatorTracker:
         if late := sum(task.late for task in record.tasks):
             events.append(self.count_late(late, record.committed_at))
         self.batches_since += 1
-        if record.replicas == self.requested and self.asked_at is not None:
+        if record.replicas == self.requested and self.requested_at is not None:
             events.append(self._runs(record.planned_at))
         self.running = record.replicas
         return events
@@ -165,15 +169,15 @@ class OperatorTracker:
         )
 
     def _runs(self, at: float) -> RunningEvent:
-        assert self.asked_at is not None
+        assert self.requested_at is not None
         event = RunningEvent(
             at=at,
             operator=self.name,
             replicas=self.requested,
-            after_s=round(max(0.0, at - self.asked_at), 3),
+            after_s=round(max(0.0, at - self.requested_at), 3),
             batches=self.batches_since,
         )
-        self.running, self.asked_at = self.requested, None
+        self.running, self.requested_at = self.requested, None
         return event
 
     def _forget(self, before: float) -> None:
@@ -183,8 +187,8 @@ class OperatorTracker:
             while len(samples) > 1 and samples[1][0] <= before:
                 samples.popleft()
 
-    def sighting(self, now: float, begin: float) -> OperatorWindow:
-        """What a snapshot of it is made of."""
+    def window(self, now: float, begin: float) -> OperatorWindow:
+        """Return what a snapshot of it is built from."""
         return OperatorWindow(
             name=self.name,
             upstream=self.upstream,

@@ -1,7 +1,4 @@
-"""What is told of operators that are followed: a snapshot for policies, and how things stand. Pure.
-
-A simulator that makes the records of batches by itself tells of them with the same words.
-"""
+"""Builds snapshots and status from tracked batches. Pure; shared by Spark and a simulator."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -23,23 +20,25 @@ def build_snapshot(
 ) -> Snapshot:
     """Return what was measured over the last window; `at` is the second of the run."""
     begin = max(began, now - window_s)
-    sources = [one for one in ops.values() if one.is_source]
-    news = any(one.records and one.records[-1].committed_at > began for one in sources)
-    if not news and now - began < window_s:
+    sources = [operator for operator in ops.values() if operator.is_source]
+    has_batches = any(
+        operator.records and operator.records[-1].committed_at > began for operator in sources
+    )
+    if not has_batches and now - began < window_s:
         raise NotReadyError("no batch has been committed yet")
-    offered = {one.name: offered_rate(one, begin) for one in sources}
+    offered = {operator.name: offered_rate(operator, begin) for operator in sources}
     return Snapshot(
         at=round(at, 3),
         offered=FrozenDict({name: rate for name, rate in offered.items() if rate is not None}),
         operators=FrozenDict(
-            {name: operator_snapshot(one.sighting(now, begin)) for name, one in ops.items()}
+            {name: operator_snapshot(operator.window(now, begin)) for name, operator in ops.items()}
         ),
     )
 
 
-def offered_rate(one: OperatorTracker, begin: float) -> float | None:
+def offered_rate(operator: OperatorTracker, begin: float) -> float | None:
     """Rows/s that came in since a time; None if it was looked at only once."""
-    samples = [sample for sample in one.offers if sample[0] >= begin - LOOK_S]
+    samples = [sample for sample in operator.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
         return None
     (start, before), (end, after) = samples[0], samples[-1]
@@ -54,33 +53,39 @@ def build_status(
     at: float,
     second: Callable[[float], float],
 ) -> Status:
-    """Return how things stand, and the batches since the last call.
+    """Return how things stand, and the batches since `clear_new` was called.
 
     `filled` are the topics that operators fill; `second` is the second of the run at a time of
     the wall clock.
     """
     offered, taken = _source_totals(ops, filled)
-    sources = [one for one in ops.values() if one.is_source]
-    sinks = [one for one in ops.values() if not topology.downstream[one.name]]
-    seen = {path_of(topology, one.name): latency(one.fresh) for one in sinks}
-    ages = [age for one in sources if (age := age_when_taken(one.fresh)) is not None]
-    lost = sum(one.rows_dropped for one in ops.values())
-    batches = {
-        name: tuple(batch_of(record, second) for record in one.fresh)
-        for name, one in ops.items()
-        if one.fresh
+    sources = [operator for operator in ops.values() if operator.is_source]
+    sinks = [operator for operator in ops.values() if not topology.downstream[operator.name]]
+    latencies = {
+        path_of(topology, operator.name): latency(operator.new_records) for operator in sinks
     }
-    for one in ops.values():
-        one.fresh = []
+    ages = [
+        age for operator in sources if (age := age_when_taken(operator.new_records)) is not None
+    ]
+    lost = sum(operator.rows_dropped for operator in ops.values())
+    batches = {
+        name: tuple(batch_of(record, second) for record in operator.new_records)
+        for name, operator in ops.items()
+        if operator.new_records
+    }
     return Status(
         at=round(at, 3),
-        requested=FrozenDict({name: one.requested for name, one in ops.items()}),
-        running=FrozenDict({name: one.running for name, one in ops.items()}),
-        latency=FrozenDict({path: times for path, times in seen.items() if times.count}),
+        requested=FrozenDict({name: operator.requested for name, operator in ops.items()}),
+        running=FrozenDict({name: operator.running for name, operator in ops.items()}),
+        latency=FrozenDict({path: times for path, times in latencies.items() if times.count}),
         age_s=sum(ages) / len(ages) if ages else None,
-        replica_s=FrozenDict({name: round(one.replica_s, 3) for name, one in ops.items()}),
+        replica_s=FrozenDict(
+            {name: round(operator.replica_s, 3) for name, operator in ops.items()}
+        ),
         batches=FrozenDict(batches),
-        late=FrozenDict({name: one.rows_late for name, one in ops.items() if one.rows_late}),
+        late=FrozenDict(
+            {name: operator.rows_late for name, operator in ops.items() if operator.rows_late}
+        ),
         offered_records=offered,
         processed_records=taken - lost,
         dropped_records=lost,
@@ -92,11 +97,11 @@ def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) 
     """Rows that came to topics which no operator fills, and those that all readers took."""
     ends: dict[str, int] = {}
     taken: dict[str, int] = {}
-    for one in ops.values():
-        for name, topic in one.topics.items():
+    for operator in ops.values():
+        for name, topic in operator.topics.items():
             if name not in filled:
                 ends[name] = topic.end
-                taken[name] = min(one.position[name], taken.get(name, topic.end))
+                taken[name] = min(operator.position[name], taken.get(name, topic.end))
     return sum(ends.values()), sum(taken.values())
 
 

@@ -17,13 +17,13 @@ from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot,
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.ingest.ingests import Ingests
-from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.io.steady_log import SteadyLog
+from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.native_state.progress import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.operator_trackers import backpressure_s, make_tracker
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.batch_supervisor import BatchSupervisor
 from penstock.engines.spark.queries.builder import make_query, make_topics
@@ -37,7 +37,6 @@ from penstock.engines.spark.recovery.reconciliation import reconcile
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.topics.embedded.topic import Topic
 from penstock.topics.steady_clock import SteadyClock
 
 #: Seconds between two questions to Spark whether queries live.
@@ -90,7 +89,7 @@ class SparkEngine:
         self._looked = self._watched = 0.0
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
-        #: By operator: the last wish about slices, and its number, which only grows.
+        #: By operator: the last moves of slices, and their version, which only grows.
         self._moves: dict[str, tuple[Mapping[int, int], int]] = {}
 
     # --- begin and end
@@ -110,7 +109,7 @@ class SparkEngine:
             clear_marks(self.layout, name)
             config = make_operator_config(self.pipeline, operator, self._pace)
             replicas = self._first_replicas(operator)
-            if operator.kind == "native":
+            if name in self._native:
                 replicas = self._rescaler.finish(name, replicas)
             write_command(self.layout, name, Command(replicas=replicas))
             start = make_query(self._spark, self.pipeline, operator, self.layout, config, replicas)
@@ -121,7 +120,10 @@ class SparkEngine:
                 keeps_letters=operator.options.on_error == "dead-letter",
             )
             if operator.scales:
-                self._followed[name] = self._follow(operator, replicas)
+                upstream = self.topology.upstream[name]
+                self._followed[name] = make_tracker(
+                    self.layout, operator, upstream, replicas, self._pace, self._clock
+                )
         recover(self.pipeline, self.layout)
         self._ingests.begin(self._followed.values())
         self._starter.start()
@@ -183,13 +185,20 @@ class SparkEngine:
     @property
     def _native(self) -> list[str]:
         """Operators with state of Spark's own."""
-        return [name for name, op in self.pipeline.operators.items() if op.kind == "native"]
+        return [
+            name
+            for name, operator in self.pipeline.operators.items()
+            if find_spark_kind(operator.kind).has_spark_state
+        ]
 
     @property
     def _sliced(self) -> dict[str, int]:
         """Operators with state, and how many slices they have."""
-        operators = self.pipeline.operators
-        return {n: op.slicing.slices for n, op in operators.items() if op.slicing is not None}
+        return {
+            name: slices
+            for name, operator in self.pipeline.operators.items()
+            if (slices := find_spark_kind(operator.kind).slices(operator))
+        }
 
     def advance(self, seconds: float) -> None:
         """Wait until so many seconds more have passed since the start; look on meanwhile."""
@@ -230,33 +239,38 @@ class SparkEngine:
         if self.executors is not None and plan.executors is not None:
             self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
-            self._followed[name].ask(replicas, self._clock())
+            self._followed[name].request(replicas, self._clock())
         for name, homes in moves.items():
             self._moves[name] = (homes, time.time_ns())
         self._follow_replicas(self._clock())  # bought before any source takes more
         for name in {**plan.replicas, **moves}:
             if name in self._native:
-                self._rescaler.ask(name, plan.replicas[name])
+                self._rescaler.request(name, plan.replicas[name])
             else:
                 self._give(name)
 
     def _give(self, name: str, *, hold: bool = False) -> None:
-        """Say again what is asked of an operator; a wish that was heard is not heard again."""
-        moves, wish = self._moves.get(name, ({}, 0))
+        """Write the command of an operator again; moves of an old version are not repeated."""
+        moves, version = self._moves.get(name, ({}, 0))
         # the state of a native operator is in as many parts as run, whatever is asked for
         replicas = self._running(name) if name in self._native else self._requested(name)
         write_command(
-            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, wish=wish)
+            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, version=version)
         )
 
     def status(self) -> Status:
         """Where things stand, and what happened since the last call."""
         operators = self.pipeline.operators.values()
-        filled = {topic for op in operators if op.kind != "ingest" for topic in op.fills}
+        filled = {topic for op in operators if op.reads for topic in op.fills}
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
         level = self.executors
+        status = build_status(
+            self._followed, self.topology, filled, at=self.at, second=self._second
+        )
+        for operator in self._followed.values():
+            operator.clear_new()
         return replace(
-            build_status(self._followed, self.topology, filled, at=self.at, second=self._second),
+            status,
             executors=level.alive if level else None,
             executors_requested=level.requested if level else None,
             executor_s=round(level.executor_s, 3) if level else None,
@@ -313,8 +327,10 @@ class SparkEngine:
         for one in self._followed.values():
             one.is_changing = self._rescaler.is_busy(one.name)
             one.replica_s += one.running * passed_s
-            seen = one.look(now, self._pace.window_s, self._held_s(one.name))
-            self._events += [self._in_run_time(event) for event in seen]
+            new = one.update(
+                now, self._pace.window_s, backpressure_s(self.layout, self._followed, one.name)
+            )
+            self._events += [self._in_run_time(event) for event in new]
         if self.executors is not None:
             self._events += map(self._in_run_time, self.executors.update(now))
             self._follow_replicas(now)
@@ -341,17 +357,6 @@ class SparkEngine:
             if query is not None and (late := lateness.read_new(query.recentProgress)):
                 yield self._followed[name].count_late(late, now)
 
-    def _held_s(self, name: str) -> float | None:
-        """Seconds during which back-pressure kept an operator from reading; None without any."""
-        if all(one.queue_limit is None for one in self._followed.values()):
-            return None
-        try:
-            return float(self.layout.held(name).read_text())
-        except FileNotFoundError:
-            return 0.0
-        except ValueError:  # it is being written
-            return None
-
     def _follow_replicas(self, now: float) -> None:
         """Let the executors follow the sum of what was asked for."""
         if self.executors is not None:
@@ -367,30 +372,12 @@ class SparkEngine:
 
     def _in_order(self) -> list[str]:
         """Operators in the order in which records meet them, ingest first, egress last."""
-        operators = self.pipeline.operators
+        others = [op for op in self.pipeline.operators.values() if not op.scales]
         return [
-            *(name for name, operator in operators.items() if operator.kind == "ingest"),
+            *(operator.name for operator in others if not operator.reads),
             *self.topology.order,
-            *(name for name, operator in operators.items() if operator.kind == "egress"),
+            *(operator.name for operator in others if operator.reads),
         ]
-
-    def _follow(self, operator: Operator, replicas: int) -> OperatorTracker:
-        one = OperatorTracker(
-            name=operator.name,
-            upstream=self.topology.upstream[operator.name],
-            min_replicas=operator.options.min_replicas,
-            max_replicas=operator.options.max_replicas,
-            log=SteadyLog(BatchLog(self.layout.batches(operator.name)), self._clock),
-            topics={name: Topic.open(self.layout.topic(name)) for name in operator.reads},
-            batch_s=self._pace.batch_s,
-            queue_limit=operator.options.queue_limit,
-            late_to=operator.slicing.late_to if operator.slicing else None,
-            requested=replicas,
-            running=replicas,
-        )
-        one.begin()
-        one.running = replicas
-        return one
 
     def _first_replicas(self, operator: Operator) -> int:
         return self._initial.get(operator.name, operator.options.replicas)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from penstock.engines.spark.io.plans import load_pickle
+from penstock.engines.spark.kinds.kind import SparkKind
 from penstock.files.atomic import replace
 from penstock.pipelines.operator import Operator
 
@@ -21,6 +22,8 @@ class OperatorBundle:
     """An operator and the schemas of the topics it writes."""
 
     operator: Operator
+    #: How Spark runs it; with the operator it reaches processes that have no registry.
+    kind: SparkKind
     #: By topic; the first is the operator's own output.
     outputs: Mapping[str, pa.Schema] = field(default_factory=dict)
     #: Of a sliced operator, by topic, in the order in which its function gets them.
@@ -32,12 +35,13 @@ class OperatorBundle:
 def save_bundle(path: Path, bundle: OperatorBundle, modules: Iterable[ModuleType] = ()) -> None:
     """Write an operator where tasks find it.
 
-    What the given modules and the function's own define goes along by value: they need not be
-    importable elsewhere.
+    What the given modules and those of function and kind define goes along by value: they need
+    not be importable elsewhere.
     """
-    home = sys.modules.get(bundle.operator.function.__module__)
+    names = (bundle.operator.function.__module__, type(bundle.kind).__module__)
+    homes = {sys.modules[name] for name in names if name in sys.modules}
     with ExitStack() as stack:
-        for module in {*modules, *([home] if home else ())}:
+        for module in {*modules, *homes}:
             stack.enter_context(_by_value(module))
         data = cloudpickle.dumps(bundle)  # type: ignore[no-untyped-call]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.engines.spark.kinds.kind import SourceRules, find_spark_kind
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
+from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 
@@ -29,7 +31,7 @@ class BatchTiming:
 
     #: Time that a batch shall take, and least time from one to the next.
     batch_s: float = BATCH_S
-    gap_s: float = MIN_INTERVAL_S
+    min_interval_s: float = MIN_INTERVAL_S
     #: What a snapshot looks back on.
     window_s: float = 10.0
 
@@ -52,15 +54,17 @@ class OperatorConfig:
     limits: Mapping[str, int] = field(default_factory=dict)
     batch_s: float = BATCH_S
     #: Least time from the beginning of one batch to that of the next.
-    gap_s: float = MIN_INTERVAL_S
-    #: With state: how many slices there are, which inputs have a key, how late rows may be.
-    slices: int | None = None
+    min_interval_s: float = MIN_INTERVAL_S
+    #: Of keyed state: slices (0 without), inputs with a key, how late rows may be.
+    slices: int = 0
     keyed: tuple[str, ...] = ()
     delay_us: int = 0
     #: An input without new rows for so long does not hold the watermark; None: it does.
     idle_s: float | None = None
     #: Whether batches end where source batches end, if they can: an operator behind uses time.
     keeps_batches: bool = False
+    #: What its kind asks of the source.
+    source: SourceRules = SourceRules()
 
     @property
     def key(self) -> str | None:
@@ -76,7 +80,8 @@ class OperatorConfig:
         """Read what `save` wrote."""
         data: Mapping[str, Any] = read_json(layout.config(operator))
         lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed")}
-        return cls(**{**data, **lists})
+        source = SourceRules(**data.get("source", {}))
+        return cls(**{**data, **lists, "source": source})
 
 
 def make_operator_config(
@@ -89,7 +94,7 @@ def make_operator_config(
         for other in pipeline.operators.values()
         if operator.writes in other.reads and other.options.queue_limit is not None
     }
-    slicing = operator.slicing
+    kind = find_spark_kind(operator.kind)
     return OperatorConfig(
         name=operator.name,
         kind=operator.kind,
@@ -101,18 +106,15 @@ def make_operator_config(
         dropped_to=options.dropped_to,
         limits=behind,
         batch_s=pace.batch_s,
-        gap_s=pace.gap_s,
-        slices=slicing.slices if slicing else None,
-        keyed=tuple(slicing.keys) if slicing else (),
-        delay_us=slicing.delay_us if slicing else 0,
+        min_interval_s=pace.min_interval_s,
         idle_s=pipeline.idle_s,
-        keeps_batches=operator.kind == "native" or _feeds_time(pipeline, operator),
+        keeps_batches=kind.source.needs_whole_batches or _feeds_time(pipeline, operator),
+        source=kind.source,
+        **kind.config_fields(operator),
     )
 
 
 def _feeds_time(pipeline: Pipeline, operator: Operator) -> bool:
     """Whether an operator that uses event time is behind this one."""
     behind = [op for op in pipeline.operators.values() if {*op.reads} & {*operator.fills}]
-    return any(
-        op.slicing is not None or op.kind == "native" or _feeds_time(pipeline, op) for op in behind
-    )
+    return any(find_kind(op.kind).uses_event_time or _feeds_time(pipeline, op) for op in behind)

@@ -46,7 +46,7 @@ class RunLayout:
 
     def plan(self, operator: str) -> Path:
         """How the rows of the present batch are dealt to tasks."""
-        return self.run / "plans" / f"{operator}.json"
+        return self.run / "plans" / f"{operator}.pickle"
 
     def batches(self, operator: str) -> Path:
         """One record a batch."""
@@ -60,7 +60,7 @@ class RunLayout:
         """What is known about the repartitions of an operator with Spark's own state."""
         return self.run / "native" / f"{operator}.json"
 
-    def held(self, operator: str) -> Path:
+    def backpressure_file(self, operator: str) -> Path:
         """Seconds during which back-pressure kept the operator from reading."""
         return self.run / "plans" / f"{operator}.held"
 

@@ -100,45 +100,47 @@ def find_states(run: Path) -> list[StateReader]:
         hint = "a run is a directory that penstock run has made"
         raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
     operators = (read_json(path) or {}).get("operators", {})
-    found = [_memory(RunLayout(run), n, op) for n, op in operators.items() if op.get("slicing")]
+    found = [
+        _open_reader(RunLayout(run), n, op) for n, op in operators.items() if op.get("slicing")
+    ]
     if not found:
         raise InputError("RUN", "no operator of it has state", where=str(run))
     return [each for each in found if each is not None]
 
 
-def _memory(places: RunLayout, name: str, told: Mapping[str, Any]) -> StateReader | None:
-    record = BatchLog(places.batches(name)).last()
+def _open_reader(layout: RunLayout, name: str, declared: Mapping[str, Any]) -> StateReader | None:
+    record = BatchLog(layout.batches(name)).last()
     if record is None or record.state is None:
         return None
-    asked = told["slicing"]
-    keys = {topic: tuple(columns) for topic, columns in asked["keys"].items()}
+    state = declared["slicing"]
+    keys = {topic: tuple(columns) for topic, columns in state["keys"].items()}
     slicing = Slicing(
         keys=keys,
-        slices=asked["slices"],
-        time=asked["time"],
-        state=asked["state"],
-        state_key=asked["state_key"],
+        slices=state["slices"],
+        time=state["time"],
+        state=state["state"],
+        state_key=state["state_key"],
     )
-    schemas = {topic: Topic.open(places.topic(topic)).schema for topic in keys}
+    schemas = {topic: Topic.open(layout.topic(topic)).schema for topic in keys}
     key, values = state_schemas(slicing, schemas)
     return StateReader(
         operator=name,
-        directory=places.state(name),
+        directory=layout.state(name),
         batch=record.batch,
         version=record.state,
         key=key,
         by=next(iter(keys.values())),
         values=values,
-        in_any=set(told["reads"]) > set(keys),
+        in_any=set(declared["reads"]) > set(keys),
     )
 
 
 def lookup(run: Path, operator: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what an operator remembers by a key; again, if its files were just replaced."""
     for left in range(_TRIES - 1, -1, -1):
-        memory = next(each for each in find_states(run) if each.operator == operator)
+        reader = next(each for each in find_states(run) if each.operator == operator)
         try:
-            return list(memory.of_key(key))
+            return list(reader.of_key(key))
         except DamagedError:
             if not left:
                 raise

@@ -12,13 +12,17 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import build_snapshot, build_status
+from penstock.engines.port import Status
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.operator_trackers import make_tracker
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.steady_clock import SteadyClock
 
 POLICIES = [policy for policy in builtin_policies().values() if policy.reads == "operators"]
 NOW = 1_000_000.0
@@ -88,14 +92,20 @@ def tracked(engine: SparkEngine) -> dict[str, OperatorTracker]:
     append(layout, "raw", 200)
     append(layout, "worked", 100)
     operators = engine.pipeline.operators
-    found = {name: engine._follow(operators[name], 1) for name in engine.topology.order}
+    found = {
+        name: make_tracker(
+            engine.layout, operators[name], upstream, 1, BatchTiming(), SteadyClock()
+        )
+        for name in engine.topology.order
+        for upstream in [engine.topology.upstream[name]]
+    }
     for operator in found.values():
-        operator.look(NOW, 60.0)
+        operator.update(NOW, 60.0)
     write_batch(layout, "work", "raw", 100)
     write_batch(layout, "sum_up", "worked", 100)
     append(layout, "raw", 100)
     for operator in found.values():
-        operator.look(NOW + 1, 60.0)
+        operator.update(NOW + 1, 60.0)
     return found
 
 
@@ -128,12 +138,26 @@ def test_what_an_ingest_brings_is_offered_and_the_last_one_before_an_egress_has_
     assert list(status.latency) == ["work > sum_up"]
 
 
+def test_a_status_changes_nothing_and_batches_are_new_until_they_are_cleared(
+    engine: SparkEngine, tracked: dict[str, OperatorTracker]
+) -> None:
+    def build() -> Status:
+        return build_status(tracked, engine.topology, set(), at=1.0, second=lambda at: at - NOW)
+
+    first = build()
+    assert first.batches
+    assert build() == first
+    for operator in tracked.values():
+        operator.clear_new()
+    assert not build().batches
+
+
 def test_rows_that_wait_outside_are_offered_and_queue_up(
     tracked: dict[str, OperatorTracker],
 ) -> None:
     """40 rows more wait in front of the ingest than a second before."""
     tracked["work"].outside = 40.0
-    tracked["work"].look(NOW + 2, 60.0)
+    tracked["work"].update(NOW + 2, 60.0)
     snapshot = build_snapshot(tracked, now=NOW + 2, began=NOW - 60, window_s=60.0, at=60.0)
     assert snapshot.offered == {"work": 70.0}
     assert snapshot.operators["work"].queue == 240

@@ -140,7 +140,7 @@ def test_a_slice_moves_when_it_is_asked_to_and_stays(tmp_path: Path) -> None:
         start = {"at": dict(hand.at), "skips": {}}
         end = {"at": {"words": 50 * (number + 1)}, "skips": {}}
         moves = {3: 1 - homes[0]} if number >= 1 else {}
-        order = Command(replicas=2, moves=moves, wish=1 if number >= 1 else 0)
+        order = Command(replicas=2, moves=moves, version=1 if number >= 1 else 0)
         write_command(hand.layout, "count", order)
         hand.sink.commit([hand.task(task) for task in mind.plan(start, end).tasks], number)
         hand.batch, hand.at = number + 1, end["at"]

@@ -54,10 +54,10 @@ class Stage:
         monkeypatch.setattr(rescaling, "use_in_this_thread", lambda _spark: None)
         self.rescaler = Rescaler(None, self.layout, self)  # type: ignore[arg-type]
 
-    def rest(self, name: str) -> None:
+    def pause(self, name: str) -> None:
         self.queries[name].stop()
 
-    def wake(self, name: str) -> None:
+    def resume(self, name: str) -> None:
         if not self.queries[name].isActive:
             self.starts += 1
             self.queries[name] = Query()
@@ -82,7 +82,7 @@ class Stage:
         raise RescaleError("no")
 
     def change(self, wanted: int) -> list[Event]:
-        self.rescaler.ask("count", wanted)
+        self.rescaler.request("count", wanted)
         deadline = time.monotonic() + 10
         while self.rescaler.is_busy("count"):
             assert time.monotonic() < deadline
@@ -139,8 +139,8 @@ def test_the_same_number_is_no_change(stage: Stage) -> None:
 
 def test_of_wishes_that_come_meanwhile_the_last_counts(stage: Stage) -> None:
     def ask_more(_partitions: int) -> None:
-        stage.rescaler.ask("count", 5)
-        stage.rescaler.ask("count", 3)
+        stage.rescaler.request("count", 5)
+        stage.rescaler.request("count", 3)
 
     stage.accidents = [ask_more]
     assert kinds(stage.change(3)).count("rescaled") == 1

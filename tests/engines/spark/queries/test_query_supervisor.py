@@ -12,7 +12,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from penstock.engines.events import Event, FailedEvent, RestartingEvent, kind_of
 from penstock.engines.spark.io.call_marker import CallMark
-from penstock.engines.spark.queries import query_supervisor as starting
+from penstock.engines.spark.queries import query_supervisor
 from penstock.engines.spark.queries.failures import Failure, save
 from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.queries.retries import Rows
@@ -115,15 +115,15 @@ def test_the_last_operator_starts_first(make: Callable[..., Made]) -> None:
 def test_only_so_many_begin_at_once_and_who_is_waited_for_is_said(
     make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(starting, "MAX_BEGINNING", 2)
+    monkeypatch.setattr(query_supervisor, "MAX_BEGINNING", 2)
     made = make("a", "b", "c", looks=9)
     seen = []
 
     def sleep(_: float) -> None:
         seen.append(len(made.started))
-        made.now += starting.SAY_EVERY_S + 1
+        made.now += query_supervisor.SAY_EVERY_S + 1
 
-    monkeypatch.setattr(starting.time, "sleep", sleep)
+    monkeypatch.setattr(query_supervisor.time, "sleep", sleep)
     made.starter.start()
     assert made.started == ["c", "b", "a"]
     assert set(seen) == {2}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.kinds import native_offsets as native
+from penstock.engines.spark.kinds.native_offsets import plan_of, shared
 from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic
@@ -51,9 +51,9 @@ def test_a_batch_reads_what_lies_between_two_plans(tmp_path: Path) -> None:
         Topic.create(layout.topic(name), parse_schema("id long"))
     plan(layout.checkpoint("join"), 0, 2, '{"at":{"a":5},"skips":{}}', "-")
     plan(layout.checkpoint("join"), 1, 2, '{"at":{"a":9},"skips":{}}', '{"at":{"b":7},"skips":{}}')
-    first = native.plan_of(layout, "join", 0)
+    first = plan_of(layout, "join", 0)
     assert (first.start, first.end) == ({"a": 0}, {"a": 5})
-    second = native.plan_of(layout, "join", 1)
+    second = plan_of(layout, "join", 1)
     assert (second.start, second.end) == ({"a": 5, "b": 0}, {"a": 9, "b": 7})
-    rows = [task.rows_in for task in native.shared([TASK, TASK, TASK], second)]
+    rows = [task.rows_in for task in shared([TASK, TASK, TASK], second)]
     assert rows == [4, 4, 3]

@@ -78,7 +78,7 @@ class BatchEngine:
         for one in self._followed.values():
             one.is_changing = self._walk.is_changing(one.name)
             one.replica_s += one.running * passed_s
-            self._events += one.look(now_s, self._window_s, self._held_s(one.name))
+            self._events += one.update(now_s, self._window_s, self._held_s(one.name))
         self._events += self._walk.events
         self._walk.events.clear()
 
@@ -120,7 +120,7 @@ class BatchEngine:
         if self._walk.is_standing:
             raise RescaleError("the last change is still being carried out")
         for name, replicas in plan.replicas.items():
-            self._followed[name].ask(replicas, self._walk.now_s)
+            self._followed[name].request(replicas, self._walk.now_s)
             self._walk.order(name, replicas)
 
     def status(self) -> Status:
@@ -130,6 +130,8 @@ class BatchEngine:
         status = build_status(
             self._followed, self._topology, self._filled, at=now_s, second=_to_millis
         )
+        for operator in self._followed.values():
+            operator.clear_new()
         events = tuple(replace(event, at=_to_millis(event.at)) for event in events)
         return replace(status, events=events, pause_s=self._walk.pause_s)
 
@@ -171,7 +173,7 @@ class _Log:
     def __init__(self, records: list[BatchRecord]) -> None:
         self._records, self.next = records, 0
 
-    def news(self) -> list[BatchRecord]:
+    def read_new(self) -> list[BatchRecord]:
         """Return those that came since the last call."""
         found = self._records[self.next :]
         self.next += len(found)

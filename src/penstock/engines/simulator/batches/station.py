@@ -129,7 +129,7 @@ class BatchStation:
 
         What waits now is in the plan, which is made a little later.
 
-        As `next_end` and `plan` of the source do on Spark.
+        As `next_offset` and `plan` of the source do on Spark.
         """
         for record in self.records[self.learnt :]:
             self.speed = self.speed.after(record)

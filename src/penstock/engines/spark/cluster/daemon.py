@@ -24,6 +24,7 @@ import pyspark.worker
 import penstock.engines.spark.io.sink
 import penstock.engines.spark.io.source  # noqa: F401
 from penstock.engines.spark.cluster.worker_process import import_module_list
+from penstock.engines.spark.kinds.kind import import_built_in
 
 
 def remove_jars() -> None:
@@ -36,6 +37,7 @@ def remove_jars() -> None:
 if __name__ == "__main__":
     remove_jars()
     pa.set_cpu_count(1)
+    import_built_in()
     import_module_list()
     gc.collect()
     gc.freeze()  # workers share these pages as long as the collector leaves them alone

@@ -27,7 +27,7 @@ class Ingests:
         self._pipeline, self._layout = pipeline, layout
         self._arrivals = Arrivals()
         operators = pipeline.operators.values()
-        self._topics = {op.name: str(op.writes) for op in operators if op.kind == "ingest"}
+        self._topics = {op.name: str(op.writes) for op in operators if not op.reads}
         self.trackers = {
             name: IngestTracker(
                 name=name,

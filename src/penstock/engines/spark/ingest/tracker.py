@@ -46,12 +46,12 @@ class IngestTracker:
 
     def begin(self, rows: int) -> None:
         """Start with the rows of earlier starts; skips old records."""
-        self.log.news()
+        self.log.read_new()
         self.rows = rows
 
     def update(self, now: float) -> None:
         """Read new batch records."""
-        for record in self.log.news():
+        for record in self.log.read_new():
             self.arrivals.follow(record)
             self.rows += record.rows_in
         self._counts.append((now, self.rows))

@@ -30,7 +30,7 @@ class BatchLog:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         numbers = self.numbers()
-        #: The record that `news` reads next; at first, the oldest behind the last gap.
+        #: The record that `read_new` reads next; at first, the oldest behind the last gap.
         self.next = next((n for n in reversed(numbers) if n - 1 not in set(numbers)), 0)
 
     def numbers(self) -> list[int]:
@@ -78,7 +78,7 @@ class BatchLog:
         numbers = self.numbers()
         return self.get(numbers[-1]) if numbers else None
 
-    def news(self) -> list[BatchRecord]:
+    def read_new(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""
         found = []
         while (record := self.get(self.next)) is not None:

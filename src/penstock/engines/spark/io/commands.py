@@ -1,6 +1,6 @@
-"""What the loop asks of a running operator: a small file that its source looks at for every batch.
+"""Commands to a running operator: a small file that its source reads before every batch.
 
-The source lives in a process of its own, so an order reaches it through a file.
+The source runs in another process, so a command reaches it through a file.
 """
 
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ class Command:
 
     replicas: int
     hold: bool = False
-    #: Slices that shall be elsewhere from the next batch on, and the number of this wish.
+    #: Slices that other replicas get from the next batch on, and the version of these moves.
     moves: Mapping[int, int] = field(default_factory=dict)
-    wish: int = 0
+    version: int = 0
 
 
-def write_command(layout: RunLayout, operator: str, order: Command) -> None:
-    """Replace an operator's order."""
-    write_json(layout.order(operator), asdict(order))
+def write_command(layout: RunLayout, operator: str, command: Command) -> None:
+    """Replace an operator's command."""
+    write_json(layout.order(operator), asdict(command))
 
 
 def read_command(layout: RunLayout, operator: str) -> Command:
-    """Read the present order."""
+    """Read the present command."""
     data = read_json(layout.order(operator))
     moves = {int(number): home for number, home in data.get("moves", {}).items()}
     return Command(
-        replicas=data["replicas"], hold=data["hold"], moves=moves, wish=data.get("wish", 0)
+        replicas=data["replicas"], hold=data["hold"], moves=moves, version=data.get("version", 0)
     )

@@ -1,6 +1,5 @@
 """The sink of an operator: tasks write segments, one commit shows all of a batch at once."""
 
-import pickle
 import time
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
@@ -8,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceStreamArrowWriter,
@@ -19,24 +17,18 @@ from pyspark.sql.types import StructType
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.event_counts import Events, merge
 from penstock.engines.microbatch.operator_totals import with_totals
-from penstock.engines.microbatch.slice_assignment import version_after
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.outputs import TaskOutputs
-from penstock.engines.spark.io.plans import BatchPlan, TaskInput, load_plan
 from penstock.engines.spark.io.publication import publish_batch
-from penstock.engines.spark.io.state_versions import record_before, remove_old
-from penstock.engines.spark.kinds import batch_task as fused
-from penstock.engines.spark.kinds import frame_task as framing
-from penstock.engines.spark.kinds import native_offsets as native
-from penstock.engines.spark.kinds import sliced_task as slices
+from penstock.engines.spark.io.state_versions import remove_old
+from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle, load_bundle
 from penstock.engines.spark.queries import failures
-from penstock.engines.spark.recovery import checkpoints
+from penstock.engines.spark.recovery.checkpoints import OFFSETS, read_log, sync_batch
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.errors import PenstockError
 from penstock.state.state_files import StateFile
-from penstock.state.version import FileMerge, Version
+from penstock.state.version import FileMerge
 from penstock.topics.embedded.retention import trim
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 from penstock.topics.embedded.topic import Topic
@@ -82,34 +74,21 @@ class TopicSink(DataSourceStreamArrowWriter):
         layout = RunLayout(Path(self._run))
         bundle = load_bundle(layout.code(self._operator))
         with TaskOutputs(layout, bundle.outputs) as outputs:
-            if bundle.operator.kind == "sliced":
-                done = slices.run_sliced_task(layout, bundle, _task(iterator), outputs)
-                events, segments = outputs.events(), outputs.close()
-                return TaskMessage(done.task, events, segments, done.runs, done.merged)
-            if bundle.operator.kind == "batch":
-                task = fused.run_batch_task(layout, bundle, _task(iterator), outputs)
-            elif bundle.operator.kind == "frame":
-                # tasks keep the order of the source's partitions
-                plan = load_plan(layout.plan(self._operator))
-                mine = plan.tasks[_task_number() % len(plan.tasks)]
-                task = framing.write(bundle, mine, iterator, outputs)
-            elif bundle.operator.kind == "native":
-                stamp_us = native.stamp_us(layout, self._operator, _batch_number())
-                task = framing.write_native(bundle, stamp_us, iterator, outputs)
-            else:
-                task = framing.write_ingest(bundle, iterator, outputs)
-            return TaskMessage(task, outputs.events(), outputs.close())
+            result = bundle.kind.run_task(layout, bundle, iterator, outputs)
+            return TaskMessage(
+                result.task, outputs.events(), outputs.close(), result.runs, result.merged
+            )
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make a batch visible: its record first, then its rows in every topic it writes."""
         layout = RunLayout(Path(self._run))
         bundle = load_bundle(layout.code(self._operator))
-        told = [message for message in messages if isinstance(message, TaskMessage)]
+        done = [message for message in messages if isinstance(message, TaskMessage)]
         log = BatchLog(layout.batches(self._operator))
-        mine = _record(layout, bundle, told, batchId)
-        mine = with_totals(mine, log.get(batchId - 1), bundle.operator.kind)
-        if bundle.operator.kind in ("ingest", "native"):  # of the others a record tells all
-            checkpoints.sync_batch(layout.checkpoint(self._operator), batchId)
+        mine = _record(layout, bundle, done, batchId)
+        mine = with_totals(mine, log.get(batchId - 1), bundle.kind.totals)
+        if bundle.kind.syncs_checkpoint:
+            sync_batch(layout.checkpoint(self._operator), batchId)
         record = log.put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
             _remove(layout, messages, {s.file for each in record.outputs.values() for s in each})
@@ -142,91 +121,34 @@ def _remove(
 
 
 def _record(
-    layout: RunLayout, bundle: OperatorBundle, told: list[TaskMessage], batch: int
+    layout: RunLayout, bundle: OperatorBundle, messages: list[TaskMessage], batch: int
 ) -> BatchRecord:
-    name = bundle.operator.name
+    name, kind = bundle.operator.name, bundle.kind
     outputs: dict[str, list[Segment]] = {}
-    for message in told:
+    for message in messages:
         for topic, segment in message.segments.items():
             outputs.setdefault(topic, []).append(segment)
-    tasks = tuple(message.task for message in told)
-    now = time.time()
-    if bundle.operator.kind == "ingest":
-        began = min((task.began for task in tasks), default=now)
-        plan = BatchPlan(start={}, end={}, planned_at=began, tasks=())
-    elif bundle.operator.kind == "native":
-        plan = native.plan_of(layout, name, batch)
-        tasks = native.shared(tasks, plan)
-    else:
-        plan = load_plan(layout.plan(name))
-        if len(plan.tasks) != len(told):
-            problem = f"{name}: {len(plan.tasks)} replicas became {len(told)} tasks"
-            raise PenstockError(
-                f"{problem}\nhint: a frame operator keeps its partitions: no repartition, coalesce,"
-                " limit or aggregation in it"
-            )
+    tasks = [message.task for message in messages]
+    plan, counted = kind.record_input(layout, name, batch, tasks)
+    results = [TaskResult(task=m.task, runs=m.runs, merged=m.merged) for m in messages]
     return BatchRecord(
         batch=batch,
         start=plan.start,
         end=plan.end,
         planned_at=plan.planned_at,
-        committed_at=now,
-        tasks=tasks,
+        committed_at=time.time(),
+        tasks=counted,
         dropped=plan.dropped,
         waiting=plan.waiting,
-        events=merge(message.events for message in told),
+        events=merge(message.events for message in messages),
         outputs={topic: tuple(segments) for topic, segments in outputs.items()},
-        state=_state(layout, bundle, told, plan),
-        latest=_latest(bundle, plan),
+        state=kind.state_after(layout, bundle.operator, results, plan),
+        latest=kind.latest_times(bundle.operator, plan),
         progress=plan.progress,
         event_times=plan.event_times,
         open_inputs=plan.open_inputs,
-        offset_log=checkpoints.read_log(layout.checkpoint(name), checkpoints.OFFSETS, batch),
+        offset_log=read_log(layout.checkpoint(name), OFFSETS, batch),
     )
-
-
-def _state(
-    layout: RunLayout, bundle: OperatorBundle, told: list[TaskMessage], plan: BatchPlan
-) -> Version | None:
-    """What a batch leaves in an operator's memory."""
-    slicing, name = bundle.operator.slicing, bundle.operator.name
-    if slicing is None:
-        return None
-    before = record_before(BatchLog(layout.batches(name)), plan.start)
-    assignment = plan.tasks[0].assignment
-    assert assignment is not None
-    runs = [run for message in told for run in message.runs]
-    merged = [change for message in told for change in message.merged]
-    return version_after(before, slicing.slices, runs, merged, assignment.watermark)
-
-
-def _latest(bundle: OperatorBundle, plan: BatchPlan) -> dict[str, int | None]:
-    """The latest event time of each input that advances the watermark."""
-    slicing = bundle.operator.slicing
-    if slicing is None:
-        return {}
-    return {topic: plan.progress[topic][slicing.time].complete for topic in slicing.keys}
-
-
-def _task(rows: Iterator[pa.RecordBatch]) -> TaskInput:
-    """The one row that says what to do."""
-    (row,) = (row for batch in rows for row in batch.column(0).to_pylist())
-    task = pickle.loads(row)
-    assert isinstance(task, TaskInput)
-    return task
-
-
-def _batch_number() -> int:
-    context = TaskContext.get()
-    number = context.getLocalProperty("streaming.sql.batchId") if context else None
-    assert number is not None
-    return int(number)
-
-
-def _task_number() -> int:
-    context = TaskContext.get()
-    assert context is not None
-    return context.partitionId()
 
 
 @lru_cache(maxsize=64)

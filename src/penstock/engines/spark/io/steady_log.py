@@ -18,10 +18,10 @@ class SteadyLog:
         """The batch whose record comes next."""
         return self._log.next
 
-    def news(self) -> list[BatchRecord]:
+    def read_new(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""
         shift_s = self._clock.shift_s
-        return [shift(record, shift_s) for record in self._log.news()]
+        return [shift(record, shift_s) for record in self._log.read_new()]
 
 
 def shift(record: BatchRecord, seconds: float) -> BatchRecord:

@@ -1,1 +1,1 @@
-"""What a task of each kind of operator does."""
+"""Operator kinds on Spark, one module each: query, source, task, records and rescale."""

@@ -17,7 +17,7 @@ from penstock.engines.spark.io.plans import InputPart, TaskInput
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.function_call import call_batch
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.resources import resource_of

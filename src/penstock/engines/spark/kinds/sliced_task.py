@@ -6,7 +6,6 @@ batch has its record, so an attempt that fails leaves nothing behind that could 
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,10 +15,12 @@ from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.pipelines.emulated_cpu import processor_s
+from penstock.pipelines.cpu_clock import processor_s
+from penstock.pipelines.kinds.sliced import slicing_of
 from penstock.pipelines.stateful.slice_call import call_slice
 from penstock.pipelines.stateful.slicing import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import latest_of, latest_time
@@ -36,34 +37,24 @@ from penstock.topics.schema import with_event
 Inputs = dict[str, pa.RecordBatch]
 
 
-@dataclass
-class SlicedTaskResult:
-    """What a task did and wrote."""
-
-    task: TaskRecord
-    runs: tuple[StateFile, ...] = ()
-    merged: tuple[FileMerge, ...] = ()
-
-
 def run_sliced_task(
-    places: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
-) -> SlicedTaskResult:
+    layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
+) -> TaskResult:
     """Do one task."""
     operator, assignment = bundle.operator, task.assignment
-    assert operator.slicing is not None
     assert assignment is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
     limit_s = operator.options.call_timeout_s
     try:
-        with CallMarker(places, operator.name, task.index, limit_s) as marker:
+        with CallMarker(layout, operator.name, task.index, limit_s) as marker:
             worker = _Worker(
-                places.state(operator.name), bundle, operator.slicing, assignment, marker
+                layout.state(operator.name), bundle, slicing_of(operator), assignment, marker
             )
             marker.enter(*_rows(task.parts))
             worker.run(task, outputs)
             merged = worker.merge()
     except Exception:
-        save(places, operator.name, _failure(task.parts))
+        save(layout, operator.name, _failure(task.parts))
         raise
     record = TaskRecord(
         rows_in=sum(worker.rows.values()),
@@ -77,7 +68,7 @@ def run_sliced_task(
         counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
         late=worker.late,
     )
-    return SlicedTaskResult(record, worker.written, merged)
+    return TaskResult(task=record, runs=worker.written, merged=merged)
 
 
 class _Worker:

@@ -16,17 +16,14 @@ from pyspark.sql import SparkSession
 
 from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_totals import with_totals
+from penstock.engines.microbatch.operator_totals import TotalsRules, with_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.native_state.progress import state_rows
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
 from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
-from penstock.engines.spark.queries.query_supervisor import (
-    QuerySupervisor,
-    is_beginning,
-    is_between_batches,
-)
+from penstock.engines.spark.queries.query_status import is_beginning, is_between_batches
+from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.recovery.checkpoints import (
     OFFSETS,
     PlannedBatch,
@@ -67,7 +64,7 @@ class Rescaler:
         target = RescaleLog.load(self._layout, name).target
         return last.partitions if target is None else self._repartition(name, target).partitions
 
-    def ask(self, name: str, replicas: int) -> None:
+    def request(self, name: str, replicas: int) -> None:
         """Start a change, or queue it behind the one in progress; only the latest is kept."""
         with self._lock:
             self._wanted[name] = replicas
@@ -125,7 +122,7 @@ class Rescaler:
             with self._step(name, "wait", seconds):
                 self._wait_for_batch_end(name)
             with self._step(name, "stop", seconds):
-                self._starter.rest(name)
+                self._starter.pause(name)
             with self._step(name, "repartition", seconds):
                 now = self._repartition(name, wanted).partitions
         except Exception as error:
@@ -138,7 +135,7 @@ class Rescaler:
             )
             return
         with self._step(name, "restart", seconds):
-            self._starter.wake(name)
+            self._starter.resume(name)
             self._wait_for_start(name)
         with self._step(name, "verify", seconds):
             found = self._last(name).partitions
@@ -215,7 +212,7 @@ class Rescaler:
         )
         sync_batch(self._layout.checkpoint(name), last.number)
         batches = BatchLog(self._layout.batches(name))
-        batches.put(with_totals(record, batches.get(last.number - 1), "native"))
+        batches.put(with_totals(record, batches.get(last.number - 1), TotalsRules()))
         log.target = None
         log.save(self._layout, name)
         return last

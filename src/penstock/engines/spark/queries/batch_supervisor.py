@@ -11,9 +11,9 @@ from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.slow_batches import BatchTimer
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import read_marks
-from penstock.engines.spark.io.plans import load_plan
-from penstock.engines.spark.kinds import native_offsets as native
-from penstock.engines.spark.queries.query_supervisor import QuerySupervisor, is_between_batches
+from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
+from penstock.engines.spark.queries.query_status import is_working
+from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.queries.retries import Rows, rows_of
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
@@ -63,14 +63,8 @@ class BatchSupervisor:
         return last.batch + 1 if last is not None else 0
 
     def _rows(self, name: str, batch: int) -> Rows:
-        operator = self._operators[name]
-        if operator.kind == "ingest":
-            return ()
         try:
-            if operator.kind == "native":
-                plan = native.plan_of(self._layout, name, batch)
-            else:
-                plan = load_plan(self._layout.plan(name))
+            plan = self._kind(name).planned_input(self._layout, name, batch)
         except (OSError, InputError, AssertionError):  # it has not planned any batch yet
             return ()
         return rows_of(dict(plan.start), dict(plan.end))
@@ -105,10 +99,10 @@ class BatchSupervisor:
 
     def is_quiet(self, name: str) -> bool:
         """Whether no batch of an operator runs now."""
-        query = self._starter.queries[name]
-        if self._operators[name].kind == "ingest":
-            return not is_working(query)  # its source is looked at all the time
-        return is_between_batches(query)
+        return self._kind(name).is_quiet(self._starter.queries[name])
+
+    def _kind(self, name: str) -> SparkKind:
+        return find_spark_kind(self._operators[name].kind)
 
     def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
         """Let running batches end, then stop all queries; say what is waited for."""
@@ -121,14 +115,6 @@ class BatchSupervisor:
                     say(ending_text(name, waited_s))
                 time.sleep(0.05)
             query.stop()
-
-
-def is_working(query: StreamingQuery) -> bool:
-    """Whether a batch with rows runs now."""
-    if not query.isActive:
-        return False
-    status = query.status
-    return bool(status["isTriggerActive"] and status["isDataAvailable"])
 
 
 def ending_text(name: str, seconds: float) -> str:

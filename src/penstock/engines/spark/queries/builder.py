@@ -1,6 +1,7 @@
-"""One streaming query an operator: how each kind of operator becomes one."""
+"""Builds one streaming query an operator; its kind says how."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -20,16 +21,16 @@ from pyspark.sql.types import (
 
 from penstock.engines.spark.io.sink import TopicTarget
 from penstock.engines.spark.io.source import STAMPS, TOPIC, TopicSource
-from penstock.engines.spark.native_state.repartition import native_settings, settings
+from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
+from penstock.engines.spark.native_state.repartition import settings
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
-from penstock.pipelines.function_call import call_frame
+from penstock.pipelines.kinds.schemas import check_event_time
 from penstock.pipelines.loader import shipped_modules
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.schema_validation import check_event_time
 from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.embedded.topic import Topic
@@ -58,6 +59,64 @@ def _make_topic(layout: RunLayout, declared: DeclaredTopic, schema: pa.Schema) -
     Topic.create(layout.topic(declared.name), schema, keep, partition, may_add=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryContext:
+    """One operator of a pipeline, and what its kind needs to make a query of it."""
+
+    spark: SparkSession
+    pipeline: Pipeline
+    operator: Operator
+    layout: RunLayout
+    kind: SparkKind
+    #: Into so many parts Spark cuts state of its own at the very first start.
+    partitions: int = 1
+
+    def read(self, *, stamps: bool = True, topic: str | None = None) -> DataFrame:
+        """Return a frame of the operator's source; of one topic, or without `_event`."""
+        options = self._options
+        if topic is not None:
+            options[TOPIC] = topic
+        if not stamps:
+            options[STAMPS] = "no"
+        self.spark.dataSource.register(TopicSource)  # anew for each query: see there
+        return self.spark.readStream.format(TopicSource.name()).options(**options).load()
+
+    def write(self, frame: DataFrame, *, stamped: bool) -> DataStreamWriter:
+        """Save the operator for its tasks and return a writer into its topics."""
+        bundle = OperatorBundle(
+            operator=self.operator,
+            kind=self.kind,
+            outputs=self._schemas(self.operator.fills),
+            inputs=self._schemas(self.operator.reads),
+            stamped=stamped,
+        )
+        save_bundle(self.layout.code(self.operator.name), bundle, shipped_modules(self.pipeline))
+        writer = frame.writeStream.format(TopicTarget.name()).options(**self._options)
+        return writer.outputMode("append")
+
+    def fit_topic(self, frame: DataFrame) -> None:
+        """Make the topic from what the frame shows, or check that the frame fits it."""
+        operator = self.operator
+        if operator.writes is None:
+            return
+        _check_event_time(operator, frame)
+        columns = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
+        declared = self.pipeline.topics[operator.writes]
+        if declared.schema is None:
+            _make_topic(self.layout, declared, columns)
+        elif difference := first_difference(_loose(without_event(declared.schema)), columns):
+            problem = f"its rows do not fit topic {operator.writes}: {difference}"
+            hint = "cast in the operator, or change the topic's schema"
+            raise InputError(operator.name, problem, hint)
+
+    @property
+    def _options(self) -> dict[str, str]:
+        return {"run": str(self.layout.run.resolve()), "operator": self.operator.name}
+
+    def _schemas(self, topics: Iterable[str]) -> dict[str, pa.Schema]:
+        return {name: Topic.open(self.layout.topic(name)).schema for name in topics}
+
+
 def make_query(
     spark: SparkSession,
     pipeline: Pipeline,
@@ -71,25 +130,22 @@ def make_query(
     State of Spark's own is cut into so many partitions at the very first start.
     """
     config.save(layout)
-    wanted: dict[str, str] = {}
-    if operator.kind == "egress":
-        writer = operator.function(_read(spark, operator, layout))
-        if not isinstance(writer, DataStreamWriter):
-            problem = f"must return a DataStreamWriter, got {type(writer).__name__}"
-            raise InputError(operator.name, problem, "return df.writeStream with its format set")
-    else:
-        frame, stamped = _rows(spark, pipeline, operator, layout)
-        if operator.kind in ("frame", "ingest", "native") and _all_of_a_size(frame.schema):
-            wanted[_BYTES] = _NO_LIMIT
-        if operator.kind == "native":
-            wanted |= native_settings(partitions)
-        writer = _into_topic(pipeline, operator, layout, frame, stamped)
+    kind = find_spark_kind(operator.kind)
+    context = QueryContext(
+        spark=spark,
+        pipeline=pipeline,
+        operator=operator,
+        layout=layout,
+        kind=kind,
+        partitions=partitions,
+    )
+    parts = kind.make_query(context)
     checkpoint = str(layout.checkpoint(operator.name).resolve())
-    writer = writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+    writer = parts.writer.option("checkpointLocation", checkpoint).queryName(operator.name)
 
     def start() -> StreamingQuery:
         try:
-            with settings(spark, wanted):
+            with settings(spark, dict(parts.settings)):
                 return writer.start()
         except AnalysisException as wrong:
             hint = "rows come out in append mode: what groups needs df.withWatermark(...)"
@@ -99,85 +155,26 @@ def make_query(
     return start
 
 
+def size_settings(schema: StructType) -> dict[str, str]:
+    """Return settings that leave out Spark's look at each row, where rows are small."""
+    return {_BYTES: _NO_LIMIT} if _all_of_a_size(schema) else {}
+
+
 def _all_of_a_size(schema: StructType) -> bool:
     return all(isinstance(field.dataType, _SMALL) for field in schema)
 
 
-def _rows(
-    spark: SparkSession, pipeline: Pipeline, operator: Operator, layout: RunLayout
-) -> tuple[DataFrame, bool]:
-    """Return what goes into the operator's sink, and whether rows carry their stamps."""
-    if operator.kind in ("batch", "sliced"):
-        return _read(spark, operator, layout), False
-    frame = _frame(spark, operator, layout)
-    _fit_topic(pipeline, operator, frame, layout)
-    return frame, EVENT in frame.columns
-
-
-def _into_topic(
-    pipeline: Pipeline, operator: Operator, layout: RunLayout, frame: DataFrame, stamped: bool
-) -> DataStreamWriter:
-    outputs = _outputs(operator, layout)
-    inputs = {name: Topic.open(layout.topic(name)).schema for name in operator.reads}
-    bundle = OperatorBundle(operator=operator, outputs=outputs, inputs=inputs, stamped=stamped)
-    save_bundle(layout.code(operator.name), bundle, shipped_modules(pipeline))
-    options = {"run": str(layout.run.resolve()), "operator": operator.name}
-    return frame.writeStream.format(TopicTarget.name()).options(**options).outputMode("append")
-
-
-def _read(
-    spark: SparkSession,
-    operator: Operator,
-    layout: RunLayout,
-    stamps: bool = True,
-    topic: str | None = None,
-) -> DataFrame:
-    options = {"run": str(layout.run.resolve()), "operator": operator.name}
-    if topic is not None:
-        options[TOPIC] = topic
-    if not stamps:
-        options[STAMPS] = "no"
-    spark.dataSource.register(TopicSource)  # anew for each query: see there
-    return spark.readStream.format(TopicSource.name()).options(**options).load()
-
-
-def _frame(spark: SparkSession, operator: Operator, layout: RunLayout) -> DataFrame:
-    """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
-    if operator.kind == "ingest":
-        return _check_frame(operator, operator.function(spark))
-    if operator.kind == "native":
-        inputs = [_read(spark, operator, layout, topic=topic) for topic in operator.reads]
-        return _check_frame(operator, call_frame(operator, *inputs))
-    frame = _check_frame(operator, call_frame(operator, _read(spark, operator, layout)))
-    if EVENT in frame.columns:
-        return frame
-    try:
-        plain = operator.function(_read(spark, operator, layout, stamps=False))
-    except AnalysisException:  # it looks at the column all the same
-        return frame
-    return _check_frame(operator, plain)
-
-
-def _check_frame(operator: Operator, frame: object) -> DataFrame:
-    if not isinstance(frame, DataFrame) or not frame.isStreaming:
-        problem = f"must return a streaming DataFrame, got {type(frame).__name__}"
+def check_streaming(operator: Operator, result: object) -> DataFrame:
+    """Return what a function gave if it is a streaming frame, or raise `InputError`."""
+    if not isinstance(result, DataFrame) or not result.isStreaming:
+        problem = f"must return a streaming DataFrame, got {type(result).__name__}"
         raise InputError(operator.name, problem, "transform the frame that the function is given")
-    if operator.kind == "ingest":
-        return frame
-    found = _stateful_part(frame._jdf.queryExecution().analyzed())
-    if operator.kind == "native":
-        if not found:
-            hint = "declare it with pipeline.operator, which changes its replicas without a stop"
-            raise InputError(operator.name, "has no state that Spark would keep", hint)
-        return frame
-    if found:
-        raise InputError(
-            operator.name,
-            f"a frame operator works row by row, but this one has {found}",
-            "aggregations, joins of streams and orderings need state: declare it with"
-            " pipeline.native, or use pipeline.sliced",
-        )
-    return frame
+    return result
+
+
+def stateful_part(frame: DataFrame) -> str:
+    """Name the first part of a frame's plan that keeps state or moves rows; empty without any."""
+    return _stateful_part(frame._jdf.queryExecution().analyzed())
 
 
 def _stateful_part(node: Any) -> str:
@@ -192,23 +189,6 @@ def _stateful_part(node: Any) -> str:
     if name.startswith(_STATEFUL) and not is_lookup:
         return name
     return next((found for child in below if (found := _stateful_part(child))), "")
-
-
-def _fit_topic(pipeline: Pipeline, operator: Operator, frame: DataFrame, layout: RunLayout) -> None:
-    """Make the topic from what the frame shows, or check that the frame fits it."""
-    if operator.writes is None:
-        return
-    _check_event_time(operator, frame)
-    found = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
-    declared = pipeline.topics[operator.writes]
-    if declared.schema is None:
-        _make_topic(layout, declared, found)
-        return
-    if difference := first_difference(_loose(without_event(declared.schema)), found):
-        problem = f"its rows do not fit topic {operator.writes}: {difference}"
-        raise InputError(
-            operator.name, problem, "cast in the operator, or change the topic's schema"
-        )
 
 
 def _check_event_time(operator: Operator, frame: DataFrame) -> None:
@@ -227,8 +207,3 @@ def _check_event_time(operator: Operator, frame: DataFrame) -> None:
 def _loose(schema: pa.Schema) -> pa.Schema:
     """The same without saying what may be missing: Spark and Arrow differ in that too often."""
     return pa.schema([pa.field(field.name, field.type) for field in schema])
-
-
-def _outputs(operator: Operator, layout: RunLayout) -> Mapping[str, pa.Schema]:
-    """Schemas of everything that an operator writes, its own topic first."""
-    return {name: Topic.open(layout.topic(name)).schema for name in operator.fills}

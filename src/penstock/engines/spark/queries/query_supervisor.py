@@ -16,6 +16,7 @@ from penstock.engines.spark.io.call_marker import most_deadly, read_marks, read_
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.causes import Cause, find_cause
 from penstock.engines.spark.queries.failures import Failure
+from penstock.engines.spark.queries.query_status import is_beginning
 from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, after_failure
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
@@ -61,8 +62,8 @@ class QuerySupervisor:
         self._started_at: dict[str, float] = {}
         #: By operator, as they were started last.
         self.queries: dict[str, StreamingQuery] = {}
-        #: Operators that were stopped and will be started again; nobody looks after them.
-        self._resting: set[str] = set()
+        #: Operators that were stopped on purpose and will be started again.
+        self._paused: set[str] = set()
         #: Operators that stopped for good, and why.
         self.failed: dict[str, str] = {}
 
@@ -124,11 +125,11 @@ class QuerySupervisor:
         """Look after queries that ended by themselves; return what happened, by the wall clock."""
         events: list[Event] = []
         for name in list(self.queries):
-            if name not in self.failed and name not in self._resting:
-                events += self._look_after(name, position)
+            if name not in self.failed and name not in self._paused:
+                events += self._handle_exit(name, position)
         return events
 
-    def _look_after(self, name: str, position: Position) -> list[Event]:
+    def _handle_exit(self, name: str, position: Position) -> list[Event]:
         if self.queries[name].isActive:
             return []
         if name in self.restarting:
@@ -244,19 +245,19 @@ class QuerySupervisor:
 
     # --- queries that are stopped on purpose
 
-    def rest(self, operator: str) -> None:
-        """Stop a query that `wake` starts again."""
-        self._resting.add(operator)
+    def pause(self, operator: str) -> None:
+        """Stop a query that `resume` starts again."""
+        self._paused.add(operator)
         self.queries[operator].stop()
 
-    def wake(self, operator: str) -> None:
-        """Start a query that rests, or is gone."""
+    def resume(self, operator: str) -> None:
+        """Start a query that is paused or gone."""
         if not self.queries[operator].isActive:
             self._start(operator)
-        self._resting.discard(operator)
+        self._paused.discard(operator)
 
     def give_up(self, operator: str, why: str) -> None:
-        """A query that rests cannot be started any more."""
+        """Note that a paused query cannot be started any more."""
         self.failed[operator] = why
 
     @property
@@ -279,13 +280,3 @@ def waiting_text(names: list[str], seconds: float) -> str:
     """
     count = f"{len(names)} operator{'s' if len(names) != 1 else ''}"
     return f"waiting for {count} to start: {', '.join(names)} ({seconds:.0f} s)"
-
-
-def is_between_batches(query: StreamingQuery) -> bool:
-    """Whether no task of the query runs now."""
-    return not query.isActive or not query.status["isTriggerActive"]
-
-
-def is_beginning(query: StreamingQuery) -> bool:
-    """Whether the process of its source is not there yet."""
-    return query.isActive and str(query.status["message"]).startswith("Initializing")

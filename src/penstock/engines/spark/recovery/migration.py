@@ -96,7 +96,7 @@ def _rename_topics(layout: RunLayout, names: Mapping[str, str]) -> None:
         _rename_in_checkpoint(checkpoint, names)
     for batches in _folders(layout.run / "batches"):
         _rename_in_records(batches, names)
-    for plan in (layout.run / "plans").glob("*.json"):  # is made anew before it is needed
+    for plan in (layout.run / "plans").glob("*.pickle"):  # is made anew before it is needed
         plan.unlink()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from penstock.engines.microbatch.batch_record import BatchRecord, source_offsets
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.plans import load_plan
+from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
 from penstock.engines.spark.recovery import checkpoints
 from penstock.engines.spark.recovery.checkpoints import COMMITS, METADATA, OFFSETS, STATE
 from penstock.engines.spark.run_layout import RunLayout, read_json
@@ -32,10 +33,10 @@ def reconcile(pipeline: Pipeline, layout: RunLayout) -> list[str]:
     may be running.
     """
     operators = pipeline.operators.values()
-    plans = [(operator, _Repair(layout, operator)) for operator in operators]
-    for operator, repair in plans:  # all of them, before anything is touched
-        repair.check_egress() if operator.kind == "egress" else repair.check()
-    return [text for _, repair in plans for text in repair.carry_out()]
+    repairs = [_Repair(layout, operator) for operator in operators]
+    for repair in repairs:  # all of them, before anything is touched
+        repair.check() if repair.kind.has_records else repair.check_without_records()
+    return [text for repair in repairs for text in repair.carry_out()]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class _Repair:
 
     layout: RunLayout
     operator: Operator
+
+    @cached_property
+    def kind(self) -> SparkKind:
+        return find_spark_kind(self.operator.kind)
 
     @cached_property
     def checkpoint(self) -> Path:
@@ -55,7 +60,7 @@ class _Repair:
 
     @cached_property
     def last(self) -> BatchRecord | None:
-        return None if self.operator.kind == "egress" else self.records.last()
+        return self.records.last() if self.kind.has_records else None
 
     @property
     def end(self) -> int:
@@ -75,7 +80,7 @@ class _Repair:
 
     @property
     def has_spark_state(self) -> bool:
-        return self.operator.kind == "native" or (self.checkpoint / STATE).is_dir()
+        return self.kind.has_spark_state or (self.checkpoint / STATE).is_dir()
 
     @cached_property
     def is_repartitioned(self) -> bool:
@@ -122,7 +127,7 @@ class _Repair:
         self._check_offsets()
         if self.lost_offsets:
             self._check_records()
-        if self.operator.kind == "ingest":
+        if self.kind.reads_outside:
             self._check_sources()
         if self.lost_offsets and self.has_spark_state:
             self._check_state()
@@ -182,7 +187,7 @@ class _Repair:
             if start < min(first, self.last.end[name]):
                 raise self._behind(f"rows {start} to {first} of topic {name} are removed")
 
-    def check_egress(self) -> None:
+    def check_without_records(self) -> None:
         """Without records: how far its source knows that Spark has come."""
         newest = max((number for number, text in self.planned.items() if text), default=-1)
         if max(self.committed, default=-1) > newest:

@@ -1,0 +1,172 @@
+"""The port of operator kinds on Spark, and their registry.
+
+A built-in kind is the module of its name in this folder. `register_spark_kind` adds another one;
+it reaches other processes with the operator's bundle and config.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
+from penstock.engines.microbatch.operator_totals import TotalsRules
+from penstock.engines.spark.io.plans import BatchPlan, load_plan
+from penstock.engines.spark.run_layout import RunLayout
+from penstock.errors import InputError, PenstockError, nearest
+from penstock.pipelines.kinds.kind import BUILT_IN
+from penstock.pipelines.operator import Operator
+from penstock.state.state_files import StateFile
+from penstock.state.version import FileMerge, Version
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from penstock.engines.spark.io.outputs import TaskOutputs
+    from penstock.engines.spark.operator_bundle import OperatorBundle
+    from penstock.engines.spark.queries.builder import QueryContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRules:
+    """What the source of an operator has to know of its kind: plain values, kept as JSON."""
+
+    #: Whether Spark gets one row a task, and the task reads its rows inside the sink.
+    passes_tasks: bool = False
+    #: Whether source batches are read as a whole only.
+    needs_whole_batches: bool = False
+    #: Whether the tasks of the sink are those that the source has planned.
+    saves_plan: bool = True
+    #: Whether Spark's log of offsets has to be on disk before a batch runs.
+    syncs_offsets: bool = False
+    #: Whether Spark's log of commits has to be on disk before rows are released.
+    syncs_commits: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryParts:
+    """A query that is ready to start, and the settings that it starts under."""
+
+    writer: "DataStreamWriter"
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskResult:
+    """What a task did, and the state that it wrote."""
+
+    task: TaskRecord
+    runs: tuple[StateFile, ...] = ()
+    merged: tuple[FileMerge, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkKind:
+    """How Spark runs all operators of one kind."""
+
+    name: str
+    source: SourceRules = SourceRules()
+    totals: TotalsRules = TotalsRules()
+    #: Whether Spark keeps its state: a change of replicas stops its query.
+    has_spark_state: bool = False
+    #: Whether its batches have records; without them Spark's checkpoint alone is proof.
+    has_records: bool = True
+    #: Whether its source is not a topic.
+    reads_outside: bool = False
+    #: Whether a record does not tell all: Spark's checkpoint has to be on disk before it.
+    syncs_checkpoint: bool = False
+
+    def make_query(self, query: "QueryContext") -> QueryParts:
+        """Call the function and return the query of an operator."""
+        raise NotImplementedError
+
+    def run_task(
+        self,
+        layout: RunLayout,
+        bundle: "OperatorBundle",
+        rows: Iterator[pa.RecordBatch],
+        outputs: "TaskOutputs",
+    ) -> TaskResult:
+        """Do the work of one task inside the sink."""
+        raise NotImplementedError
+
+    def planned_input(self, layout: RunLayout, operator: str, batch: int) -> BatchPlan:  # noqa: ARG002
+        """Return what a batch reads; `OSError` or `InputError` if it is not planned."""
+        return load_plan(layout.plan(operator))
+
+    def record_input(
+        self, layout: RunLayout, operator: str, batch: int, tasks: Sequence[TaskRecord]
+    ) -> tuple[BatchPlan, tuple[TaskRecord, ...]]:
+        """Return what a finished batch read, and its tasks with their rows."""
+        plan = self.planned_input(layout, operator, batch)
+        if len(plan.tasks) != len(tasks):
+            problem = f"{operator}: {len(plan.tasks)} replicas became {len(tasks)} tasks"
+            raise PenstockError(
+                f"{problem}\nhint: a frame operator keeps its partitions: no repartition, coalesce,"
+                " limit or aggregation in it"
+            )
+        return plan, tuple(tasks)
+
+    def state_after(
+        self,
+        layout: RunLayout,  # noqa: ARG002
+        operator: Operator,  # noqa: ARG002
+        results: Sequence[TaskResult],  # noqa: ARG002
+        plan: BatchPlan,  # noqa: ARG002
+    ) -> Version | None:
+        """Return the version of the state that a batch leaves."""
+        return None
+
+    def latest_times(self, operator: Operator, plan: BatchPlan) -> dict[str, int | None]:  # noqa: ARG002
+        """Return the latest event time of each input that advances the watermark."""
+        return {}
+
+    def slices(self, operator: Operator) -> int:  # noqa: ARG002
+        """Return how many slices the state of an operator has; 0 without slices."""
+        return 0
+
+    def config_fields(self, operator: Operator) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return fields of `OperatorConfig` that only this kind has."""
+        return {}
+
+    def watermark_us(
+        self,
+        layout: RunLayout,  # noqa: ARG002
+        operator: str,  # noqa: ARG002
+        record: BatchRecord | None,
+    ) -> int | None:
+        """Return the watermark that the last batch began with; `record` is the record of it."""
+        return record.state.watermark if record is not None and record.state is not None else None
+
+    def is_quiet(self, query: "StreamingQuery") -> bool:
+        """Whether no batch of a query runs now."""
+        return not query.isActive or not query.status["isTriggerActive"]
+
+
+_KINDS: dict[str, SparkKind] = {}
+
+
+def register_spark_kind(kind: SparkKind) -> None:
+    """Add a kind; `InputError` if there is another one of its name."""
+    if kind.name in BUILT_IN or _KINDS.get(kind.name, kind) != kind:
+        raise InputError("kind", f"there is a kind {kind.name!r} already")
+    _KINDS[kind.name] = kind
+
+
+def find_spark_kind(name: str) -> SparkKind:
+    """Return how Spark runs a kind, or raise `InputError`."""
+    if name not in _KINDS:
+        if name not in BUILT_IN:
+            hint = nearest(name, (*BUILT_IN, *_KINDS))
+            raise InputError("kind", f"Spark cannot run kind {name!r}", hint)
+        _KINDS[name] = import_module(f"{__package__}.{name}").KIND
+    return _KINDS[name]
+
+
+def import_built_in() -> None:
+    """Load all built-in kinds, so that no worker has to."""
+    for name in BUILT_IN:
+        find_spark_kind(name)

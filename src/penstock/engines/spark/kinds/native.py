@@ -1,0 +1,84 @@
+"""The kind *native* on Spark: Spark keeps the state; a change of replicas stops the query."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
+from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.io.plans import BatchPlan
+from penstock.engines.spark.kinds.frame_task import write_native
+from penstock.engines.spark.kinds.kind import QueryParts, SourceRules, SparkKind, TaskResult
+from penstock.engines.spark.kinds.native_offsets import plan_of, shared, stamp_us
+from penstock.engines.spark.kinds.task_context import batch_number
+from penstock.engines.spark.native_state.repartition import native_settings
+from penstock.engines.spark.operator_bundle import OperatorBundle
+from penstock.engines.spark.queries.builder import (
+    QueryContext,
+    check_streaming,
+    size_settings,
+    stateful_part,
+)
+from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.run_layout import RunLayout
+from penstock.errors import InputError
+from penstock.pipelines.function_call import call_frame
+from penstock.topics.schema import EVENT
+
+
+class SparkNativeKind(SparkKind):
+    """Spark's log of offsets tells what a batch reads; its tasks are Spark's."""
+
+    def make_query(self, query: QueryContext) -> QueryParts:
+        """Call the function with a frame for each topic."""
+        operator = query.operator
+        inputs = [query.read(topic=topic) for topic in operator.reads]
+        frame = check_streaming(operator, call_frame(operator, *inputs))
+        if not stateful_part(frame):
+            hint = "declare it with pipeline.operator, which changes its replicas without a stop"
+            raise InputError(operator.name, "has no state that Spark would keep", hint)
+        query.fit_topic(frame)
+        settings = size_settings(frame.schema) | native_settings(query.partitions)
+        return QueryParts(
+            writer=query.write(frame, stamped=EVENT in frame.columns), settings=settings
+        )
+
+    def run_task(
+        self,
+        layout: RunLayout,
+        bundle: OperatorBundle,
+        rows: Iterator[pa.RecordBatch],
+        outputs: TaskOutputs,
+    ) -> TaskResult:
+        """Write what Spark's state lets out."""
+        stamp = stamp_us(layout, bundle.operator.name, batch_number())
+        return TaskResult(task=write_native(bundle, stamp, rows, outputs))
+
+    def planned_input(self, layout: RunLayout, operator: str, batch: int) -> BatchPlan:
+        """Read Spark's log of offsets."""
+        return plan_of(layout, operator, batch)
+
+    def record_input(
+        self, layout: RunLayout, operator: str, batch: int, tasks: Sequence[TaskRecord]
+    ) -> tuple[BatchPlan, tuple[TaskRecord, ...]]:
+        """Share the rows of a batch among its tasks."""
+        plan = plan_of(layout, operator, batch)
+        return plan, shared(tasks, plan)
+
+    def watermark_us(
+        self,
+        layout: RunLayout,
+        operator: str,
+        record: BatchRecord | None,  # noqa: ARG002
+    ) -> int | None:
+        """Read the watermark from Spark's log."""
+        planned = last_batch(layout.checkpoint(operator))
+        return planned.watermark if planned is not None else None
+
+
+KIND = SparkNativeKind(
+    name="native",
+    source=SourceRules(needs_whole_batches=True, saves_plan=False, syncs_commits=True),
+    has_spark_state=True,
+    syncs_checkpoint=True,
+)

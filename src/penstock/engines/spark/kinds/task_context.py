@@ -1,0 +1,32 @@
+"""What a task inside the sink knows of itself."""
+
+import pickle
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from penstock.engines.spark.io.plans import TaskInput
+
+
+def read_task(rows: Iterator[pa.RecordBatch]) -> TaskInput:
+    """Return the task that the one row of a source with `passes_tasks` holds."""
+    (row,) = (row for batch in rows for row in batch.column(0).to_pylist())
+    task = pickle.loads(row)
+    assert isinstance(task, TaskInput)
+    return task
+
+
+def batch_number() -> int:
+    """Return the number of the batch that this task belongs to."""
+    context = TaskContext.get()
+    number = context.getLocalProperty("streaming.sql.batchId") if context else None
+    assert number is not None
+    return int(number)
+
+
+def task_number() -> int:
+    """Return the number of this task in its batch."""
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()

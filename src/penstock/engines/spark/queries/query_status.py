@@ -1,0 +1,21 @@
+"""What Spark says of a running query."""
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+
+def is_working(query: StreamingQuery) -> bool:
+    """Whether a batch with rows runs now."""
+    if not query.isActive:
+        return False
+    status = query.status
+    return bool(status["isTriggerActive"] and status["isDataAvailable"])
+
+
+def is_between_batches(query: StreamingQuery) -> bool:
+    """Whether no task of the query runs now."""
+    return not query.isActive or not query.status["isTriggerActive"]
+
+
+def is_beginning(query: StreamingQuery) -> bool:
+    """Whether the process of its source is not there yet."""
+    return query.isActive and str(query.status["message"]).startswith("Initializing")

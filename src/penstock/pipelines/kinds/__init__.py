@@ -1,0 +1,1 @@
+"""Operator kinds, one module each: how an operator is declared, checked and tried; no pyspark."""

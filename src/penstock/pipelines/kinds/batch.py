@@ -1,0 +1,53 @@
+"""The kind *batch*: a function over Arrow batches, fn(batch) -> batch or fn(batch, resource)."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.pipelines.kinds.kind import (
+    QUEUE_OPTIONS,
+    REPLICA_OPTIONS,
+    OperatorKind,
+    Row,
+    Schemas,
+    Topics,
+)
+from penstock.pipelines.kinds.schemas import check_output_declared, check_same_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.pipelines.operator import Operator
+
+CALL_OPTIONS = ("resource", "chunk_rows", "call_timeout_s", "on_error")
+
+
+class BatchKind(OperatorKind):
+    """Runs without Spark's plan: the function is called inside the sink."""
+
+    def arguments(self, operator: "Operator") -> tuple[str, ...]:
+        """A batch of rows, and the resource if there is one."""
+        return ("batch", "resource") if operator.options.resource else ("batch",)
+
+    def check_schemas(self, operator: "Operator", inputs: Schemas, topics: Topics) -> None:  # noqa: ARG002
+        """The output is declared, and topics read together have the same columns."""
+        check_output_declared(operator)
+        check_same_columns(operator, inputs)
+
+    def check_try_out(self, operator: "Operator") -> None:
+        """Every batch operator can be tried."""
+
+    def try_rows(
+        self,
+        operator: "Operator",
+        batch: pa.RecordBatch,
+        spark: "SparkSession | None",  # noqa: ARG002
+    ) -> list[Row]:
+        """Call the function, chunk by chunk, without Spark."""
+        # what is only tried is not loaded by processes that run
+        from penstock.pipelines.try_out import try_batch  # noqa: PLC0415
+
+        return try_batch(operator, batch)
+
+
+KIND = BatchKind(name="batch", options=(*REPLICA_OPTIONS, *QUEUE_OPTIONS, *CALL_OPTIONS))

@@ -1,0 +1,109 @@
+"""The port of operator kinds, and their registry.
+
+A built-in kind is the module of its name in this folder. `register_kind` adds another one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.errors import InputError, nearest
+from penstock.pipelines.topic_declaration import DeclaredTopic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.pipelines.operator import Operator
+
+Row = dict[str, Any]
+Schemas = Mapping[str, pa.Schema]
+Topics = Mapping[str, DeclaredTopic]
+
+BUILT_IN = ("frame", "batch", "sliced", "native", "ingest", "egress")
+#: Options of every operator whose replicas the loop decides on.
+REPLICA_OPTIONS = ("min_replicas", "max_replicas", "replicas")
+#: Options of an operator that may drop rows of its queue.
+QUEUE_OPTIONS = ("grouping", "timeout_s", "queue_size", "dropped_to", "queue_limit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorKind:
+    """What all operators of one kind have in common, before any engine runs them."""
+
+    name: str
+    #: The names of `Options` that it knows.
+    options: tuple[str, ...]
+    #: Whether the loop decides on its replicas; the others are as parallel as Spark has it.
+    scales: bool = True
+    reads_topics: bool = True
+    writes_topics: bool = True
+    #: Whether it may keep rows in its state and return fewer than it takes.
+    reduces_rows: bool = False
+    #: Whether it has a watermark: rows may be late, and inputs tell event time.
+    uses_event_time: bool = False
+    #: Whether a change of its replicas stops it for a moment.
+    pauses: bool = False
+
+    def arguments(self, operator: "Operator") -> tuple[str, ...]:
+        """Return the names of the arguments that its function is called with."""
+        raise NotImplementedError
+
+    def check(self, operator: "Operator") -> None:
+        """Raise `InputError` if the operator by itself is not what this kind needs."""
+        if self.reads_topics and not operator.reads:
+            raise InputError("reads", "must name a topic")
+        for option in fields(operator.options):
+            is_set = getattr(operator.options, option.name) != option.default
+            if is_set and option.name not in self.options:
+                hint = f"it knows {', '.join(self.options)}"
+                raise InputError(option.name, f"is no option of kind {self.name!r}", hint)
+
+    def check_schemas(self, operator: "Operator", inputs: Schemas, topics: Topics) -> None:
+        """Raise `InputError` if columns do not fit; `inputs` are the known ones that it reads."""
+
+    def check_try_out(self, operator: "Operator") -> None:
+        """Raise `InputError` if an operator of this kind cannot be tried on rows."""
+        problem = f"is an {self.name}: only operators that read and write topics can be tried"
+        raise InputError(operator.name, problem, where=operator.where)
+
+    def try_rows(
+        self, operator: "Operator", batch: pa.RecordBatch, spark: "SparkSession | None"
+    ) -> list[Row]:
+        """Return what the operator makes of rows that carry `_event`."""
+        raise NotImplementedError
+
+    def late_to(self, operator: "Operator") -> str | None:  # noqa: ARG002
+        """Return the topic that gets rows which come after the watermark."""
+        return None
+
+    def add_topics(self, operator: "Operator", topics: dict[str, DeclaredTopic]) -> None:
+        """Add to the topics of a pipeline what follows from an operator of this kind."""
+
+    def describe_state(self, operator: "Operator") -> Mapping[str, Any] | None:  # noqa: ARG002
+        """Return what its state depends on, as JSON; None without keyed state."""
+        return None
+
+
+_KINDS: dict[str, OperatorKind] = {}
+
+
+def register_kind(kind: OperatorKind) -> None:
+    """Add a kind; `InputError` if there is another one of its name."""
+    if kind.name in BUILT_IN or _KINDS.get(kind.name, kind) != kind:
+        raise InputError("kind", f"there is a kind {kind.name!r} already")
+    _KINDS[kind.name] = kind
+
+
+def find_kind(name: str) -> OperatorKind:
+    """Return the kind of a name, or raise `InputError`."""
+    if name not in _KINDS:
+        module = f"{__package__}.{name}"
+        if name not in BUILT_IN or find_spec(module) is None:
+            known = (*BUILT_IN, *_KINDS)
+            raise InputError("kind", f"there is no kind {name!r}", nearest(name, known))
+        _KINDS[name] = import_module(module).KIND
+    return _KINDS[name]
