@@ -50,7 +50,7 @@ def test_log_lines_have_time_level_logger_and_message(capsys: Capture) -> None:
     out, err = capsys.readouterr()
     first = err.splitlines()[0]
     time, level, logger, message = first.split(" ", 3)
-    assert time.endswith("+00:00") and level == "INFO" and logger == "penstock.runs.simulation:"
+    assert time.endswith("+00:00") and level == "INFO" and logger == "penstock.runs.simulated_run:"
     assert message == "simulation starts: q1 under cosine, ds2 on flink, seed 1066"
     assert json.loads(out)["spec"]["policy"] == "ds2"
 

@@ -29,7 +29,7 @@ class ScreenView:
 
     def show_finished(self, directory: Path) -> None:
         """Say that there is nothing to do."""
-        print(f"{directory} has finished already", file=sys.stderr)
+        print(f"{directory} is already finished", file=sys.stderr)
 
     @contextmanager
     def watch(
@@ -62,7 +62,7 @@ class ScreenView:
             print(f"error: {problem}", file=sys.stderr)
         lost = result.spark.records.lost
         if lost:
-            print(f"error: {lost:,} records were lost: no batch took them", file=sys.stderr)
+            print(f"error: {lost:,} records were lost: no batch read them", file=sys.stderr)
 
 
 def title(prepared: PreparedSparkRun) -> str:

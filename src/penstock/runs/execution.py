@@ -40,7 +40,7 @@ class RunView(Protocol):
     """Shows one run."""
 
     def show_finished(self, directory: Path) -> None:
-        """The directory holds a run that has finished already."""
+        """The directory holds a run that is already finished."""
 
     def watch(
         self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
@@ -120,7 +120,7 @@ def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, Prep
 def _finished_result(spec: SparkSpec, directory: Path) -> RunResult | None:
     """Return the result of a run with the same spec that has finished."""
     path = directory / RESULT
-    hint = "remove it: the run goes on, and its figures are counted again"
+    hint = "remove it: the run resumes and computes its figures again"
     data = read_json(path, hint)
     if data is None:
         return None

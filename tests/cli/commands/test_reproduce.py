@@ -29,9 +29,9 @@ order = ["ds2 >= static"]
 
 
 def test_experiments_are_found_beside_the_source() -> None:
-    folder = experiments.find_experiments()
-    assert folder == Path(__file__).parents[3] / "experiments"
-    assert all((folder / f"{paper}.toml").is_file() for paper in experiments.PAPERS)
+    folder = Path(__file__).parents[3] / "experiments"
+    files = [experiments.find_experiments(paper) for paper in experiments.PAPERS]
+    assert files == [folder / f"{paper}.toml" for paper in experiments.PAPERS]
 
 
 def test_another_folder_is_taken(tmp_path: Path, capsys: Capture) -> None:

@@ -18,7 +18,8 @@ PACKAGE = Path(penstock.__file__).parent
 #: Rooms and files, below the package, whose code decides the outcome of a simulated run.
 _ROOMS = ("core", "control", "workloads", "engines/microbatch", "engines/simulator")
 _FILES = (
-    *("engines/port.py", "runs/simulated_run.py", "runs/preparation.py"),
+    *("engines/port.py", "engines/events.py", "engines/event_json.py"),
+    *("runs/simulated_run.py", "runs/preparation.py"),
     *("runs/scores.py", "runs/sample.py", "runs/result.py", "runs/result_parts.py"),
 )
 _POLICIES = "penstock.core.policies"

@@ -66,13 +66,13 @@ class PaperExperiments:
         return [judge(claim, results) for claim in self.claims]
 
 
-def find_experiments(folder: Path | None = None) -> Path:
-    """Return the folder of the TOML files: the given one, or `experiments/` beside `src/`."""
-    chosen = folder or Path(__file__).parents[4] / "experiments"
-    if not is_file(chosen / f"{PAPERS[0]}.toml"):
+def find_experiments(paper: str, folder: Path | None = None) -> Path:
+    """Return the TOML file of a paper: in the given folder, or in `experiments/` beside `src/`."""
+    path = (folder or Path(__file__).parents[4] / "experiments") / f"{paper}.toml"
+    if not is_file(path):
         hint = "--experiments DIR: the folder experiments/ of the source of Penstock"
-        raise InputError("--experiments", f"there is no {PAPERS[0]}.toml", hint, str(chosen))
-    return chosen
+        raise InputError("--experiments", f"there is no {path.name}", hint, str(path.parent))
+    return path
 
 
 def load_experiments(paper: str, folder: Path | None = None) -> PaperExperiments:
@@ -80,7 +80,7 @@ def load_experiments(paper: str, folder: Path | None = None) -> PaperExperiments
     known = (*PAPERS, *ON_TRACES)
     if paper not in known:
         raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
-    path = find_experiments(folder) / f"{paper}.toml"
+    path = find_experiments(paper, folder)
     data = read_toml(path, path.name)
     try:
         return parse_experiments(data)
