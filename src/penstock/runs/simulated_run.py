@@ -70,17 +70,18 @@ class PreparedSimulation(PreparedRun):
 
     def run(self, on_tick: Callable[[Tick], None] | None = None) -> RunResult:
         """Run it to its end; `on_tick` gets every tick on the way."""
-        label = f"{self.spec.query} under {self.spec.workload}, {self.policy.name}"
-        _LOG.info("simulation starts: %s, seed %d", label, self.spec.seed)
+        spec = self.spec
+        label = f"{spec.query} under {spec.workload}, {spec.policy} on {spec.engine}"
+        _LOG.info("simulation starts: %s, seed %d", label, spec.seed)
         scores = Scores(self.objective_s)
         for tick in self.ticks():
             scores.add(tick)
             if on_tick is not None:
                 on_tick(tick)
-        _LOG.info("simulation finished: %s, seed %d", label, self.spec.seed)
+        _LOG.info("simulation finished: %s, seed %d", label, spec.seed)
         possible = rescales_possible(self.duration_s, self.interval_s, self.guards.cooldown_s)
-        spec = self.spec.to_json()
-        return RunResult(spec=spec, scores=scores.result(), rescales_possible=possible)
+        asked = self.spec.to_json()
+        return RunResult(spec=asked, scores=scores.result(), rescales_possible=possible)
 
 
 def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
