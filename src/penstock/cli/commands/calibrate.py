@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.core.numbers import pretty
 from penstock.errors import InputError
 from penstock.files.text import write_text

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.options import parse_pairs
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.errors import InputError
 
 if TYPE_CHECKING:

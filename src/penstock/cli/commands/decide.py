@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.cli.options import parse_pairs
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.decider import Decider
 from penstock.control.registry import find_policy
 from penstock.core.guards import Guards

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.core.frozen_dict import FrozenDict

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.verbs import add_group, add_verb
+from penstock.cli.subcommands import add_group, add_verb
 from penstock.engines.spark.cluster.masters import check_java
 from penstock.errors import InputError, PenstockError
 from penstock.files.text import explain_os_error, write_text

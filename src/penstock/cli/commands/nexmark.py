@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from penstock.cli.run_options import add_run_options, run_pipeline
-from penstock.cli.verbs import add_group, add_verb
+from penstock.cli.subcommands import add_group, add_verb
 from penstock.core.numbers import pretty, table_number
 from penstock.errors import InputError, nearest
 from penstock.reports.progress import ProgressBar

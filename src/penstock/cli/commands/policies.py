@@ -4,7 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.registry import find_policy, policies
 from penstock.core.frozen_dict import thaw
 from penstock.core.guards import Guards

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from penstock.cli.options import read_minutes
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.progress import ProgressBar
 from penstock.reports.tables import Table, as_text

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import __version__
 from penstock.cli.options import parse_pairs
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.decider import Decider
 from penstock.errors import InputError
 from penstock.reports.replay_text import answer_json, answers_text, summary_text

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, write_text
 from penstock.lab.grid.runner import run_all

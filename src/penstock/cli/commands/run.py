@@ -3,7 +3,7 @@
 import argparse
 
 from penstock.cli.run_options import add_run_options, run_pipeline
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 
 EXAMPLES = """\
 examples:
@@ -13,7 +13,6 @@ examples:
   penstock run ./mine.py --workload "cosine * 0.001" --minutes 60
   penstock run images --dry-run                             decide, but change nothing
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
-                                                            executors follow the replicas
   penstock run --resume runs/images-pulsar-queueing-...     resume a stopped run
   penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from penstock.cli.options import parse_pairs, read_initial, read_minutes
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.loop import Tick
 from penstock.core.numbers import pretty
 from penstock.errors import PenstockError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.verbs import add_group, add_verb
+from penstock.cli.subcommands import add_group, add_verb
 from penstock.errors import InputError, nearest
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import json
 import time
 from pathlib import Path
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 
 EXAMPLES = """\
 examples:

@@ -5,7 +5,7 @@ import math
 import sys
 from pathlib import Path
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.errors import InputError
 
 #: The exit code of `penstock status` for a run that is not running.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from penstock.cli.verbs import add_group, add_verb
+from penstock.cli.subcommands import add_group, add_verb
 from penstock.errors import InputError
 
 EXAMPLES = """\

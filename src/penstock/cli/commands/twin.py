@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.control.loop import Tick
 from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.profile import Profile

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from penstock.cli.options import parse_pairs, read_minutes
-from penstock.cli.verbs import add_command
+from penstock.cli.subcommands import add_command
 from penstock.core.numbers import pretty
 from penstock.core.params import ParamDescription
 from penstock.reports.tables import align_rows

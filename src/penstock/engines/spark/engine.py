@@ -16,7 +16,7 @@ from penstock.engines.microbatch.slice_moves import read_moves
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
-from penstock.engines.spark.ingest.ingests import Ingests
+from penstock.engines.spark.ingest.ingest_group import Ingests
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.kinds.kind import find_spark_kind

@@ -18,8 +18,8 @@ import pyarrow as pa
 from penstock.core.frozen_dict import FrozenDict
 from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.files.atomic import full_disk, replace, sync_directory
-from penstock.topics.embedded.chain import Chain
 from penstock.topics.embedded.commit import Commit
+from penstock.topics.embedded.commit_chain import Chain
 from penstock.topics.embedded.description import (
     DESCRIPTION,
     OTHER_NAME,

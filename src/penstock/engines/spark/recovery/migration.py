@@ -18,7 +18,7 @@ from penstock.engines.spark.recovery.checkpoints import rename_topics_in_log
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.files.atomic import replace as replace_file
 from penstock.pipelines.renames import Renames, rename_keys
-from penstock.topics.embedded.chain import Chain
+from penstock.topics.embedded.commit_chain import Chain
 from penstock.topics.embedded.description import DESCRIPTION, read_description
 from penstock.topics.embedded.readers import READERS, forget
 
