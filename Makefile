@@ -29,7 +29,8 @@ lint: setup      ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 6
+	@$(BIN)/lint-imports --no-cache --config pyproject.toml >.venv/imports.log || { cat .venv/imports.log; exit 1; }
+	@tail -n 2 .venv/imports.log
 
 unit: setup      ## unit tests and doctests, with the coverage of every room that needs no JVM
 	@$(BIN)/pytest tests/core src/penstock/core --cov --cov-report=
