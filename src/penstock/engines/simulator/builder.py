@@ -65,7 +65,7 @@ def build_batches(
     # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
     from penstock.engines.simulator.batches.binned_topic import produced_rows  # noqa: PLC0415
     from penstock.engines.simulator.batches.engine import BatchEngine  # noqa: PLC0415
-    from penstock.engines.simulator.batches.simulation import BatchWalk  # noqa: PLC0415
+    from penstock.engines.simulator.batches.simulation import BatchSimulator  # noqa: PLC0415
 
     rules = profile.batches.but(**pipeline.batches)
     rows = {
@@ -73,7 +73,7 @@ def build_batches(
         for topic, feed in feeds.items()
     }
     return BatchEngine(
-        BatchWalk(pipeline, rules, profile.rescaling, rows, seed),
+        BatchSimulator(pipeline, rules, profile.rescaling, rows, seed),
         batch_s=rules.batch_s,
         window_s=profile.monitor.window_s,
         max_replicas=profile.max_replicas,

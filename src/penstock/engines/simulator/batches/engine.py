@@ -14,7 +14,7 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
-from penstock.engines.simulator.batches.simulation import BatchWalk
+from penstock.engines.simulator.batches.simulation import BatchSimulator
 from penstock.engines.simulator.model import SimulatedOperator
 from penstock.errors import NotReadyError, RescaleError
 
@@ -23,10 +23,15 @@ _MOST = 1 << 16
 
 
 class BatchEngine:
-    """A `BatchWalk` that can be observed and rescaled."""
+    """A `BatchSimulator` that can be observed and rescaled."""
 
     def __init__(
-        self, walk: BatchWalk, *, batch_s: float, window_s: float, max_replicas: int | None = None
+        self,
+        walk: BatchSimulator,
+        *,
+        batch_s: float,
+        window_s: float,
+        max_replicas: int | None = None,
     ) -> None:
         self._walk, self._window_s = walk, window_s
         self._models = {op.name: op for op in walk.pipeline.operators}
@@ -153,7 +158,7 @@ class BatchEngine:
         return self._walk.is_drained
 
     @property
-    def failed(self) -> Mapping[str, str]:
+    def operator_errors(self) -> Mapping[str, str]:
         """Operators that stopped: none ever does."""
         return FrozenDict()
 

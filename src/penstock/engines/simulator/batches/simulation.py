@@ -27,7 +27,7 @@ from penstock.engines.simulator.profile import Rescaling
 _MIN_S = 0.01
 
 
-class BatchWalk:
+class BatchSimulator:
     """Walks from event to event. `feeds` are the rows of each write, by topic."""
 
     def __init__(

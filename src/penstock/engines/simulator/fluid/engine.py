@@ -7,7 +7,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.events import DroppedEvent, Event, RunningEvent
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.simulator.fluid.latency import Delays
-from penstock.engines.simulator.fluid.monitor import Monitored, Scrape
+from penstock.engines.simulator.fluid.monitor import FluidMonitor, Scrape
 from penstock.engines.simulator.fluid.rescale import RescaleInProgress
 from penstock.engines.simulator.fluid.source_topic import SourceTopic
 from penstock.engines.simulator.fluid.step import FluidFlow, Load, Network, step
@@ -48,7 +48,7 @@ class FluidEngine:
         self._flows: tuple[FluidFlow, ...] = self._network.start()
         self._steps = 0
         self._change = RescaleInProgress(profile.rescaling, self._operators)
-        self._monitored = Monitored(self._network, monitor or profile.monitor, seed)
+        self._monitored = FluidMonitor(self._network, monitor or profile.monitor, seed)
         self._replica_s = [0.0] * len(self._names)
         self._delays = Delays(pipeline, self._network, profile.queues, STEP_S)
         self._events: list[Event] = []

@@ -22,7 +22,7 @@ class Scrape(NamedTuple):
     replica_s: tuple[float, ...]
 
 
-class Monitored:
+class FluidMonitor:
     """Takes scrapes and makes snapshots of them."""
 
     def __init__(self, network: Network, monitor: Monitor, seed: int) -> None:

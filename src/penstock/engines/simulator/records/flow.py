@@ -14,7 +14,7 @@ from penstock.engines.simulator.records.stations import (
     Replica,
     Route,
 )
-from penstock.engines.simulator.records.totals import ServedRecords
+from penstock.engines.simulator.records.totals import ServedRecord
 
 #: When, a running number, what happens, to what.
 Event: TypeAlias = tuple[float, int, Callable[[Any], None], Any]
@@ -40,7 +40,7 @@ class RecordFlow:
         "stopped",
     )
 
-    def __init__(self, timeout_s: float | None, trace: list[ServedRecords] | None) -> None:
+    def __init__(self, timeout_s: float | None, trace: list[ServedRecord] | None) -> None:
         self._timeout_s, self._trace = timeout_s, trace
         self._events: list[Event] = []
         self._order = 0
@@ -146,7 +146,7 @@ class RecordFlow:
         station.service_squares += service_s * service_s
         if self._trace is not None:
             times_s = (record[1].born_s, record[0], replica.started_s, self.now_s)
-            self._trace.append(ServedRecords(station.model.name, replica.index, *times_s))
+            self._trace.append(ServedRecord(station.model.name, replica.index, *times_s))
         replica.record = None
         if station.edges:
             self._send(station, record)

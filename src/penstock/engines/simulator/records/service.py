@@ -118,10 +118,10 @@ class ServiceTime(Params):
         if not self.mean_s or not self.spread:
             return repeat(self.mean_s)
         block, mean_s, scv = FAMILIES[self.distribution].block, self.mean_s, self.spread
-        return in_blocks(lambda: block(rng, mean_s, scv))
+        return flatten_blocks(lambda: block(rng, mean_s, scv))
 
 
-def in_blocks(block: Callable[[], Floats]) -> Iterator[float]:
+def flatten_blocks(block: Callable[[], Floats]) -> Iterator[float]:
     """Hand out, one by one and without end, what is drawn in blocks."""
     while True:
         yield from block().tolist()

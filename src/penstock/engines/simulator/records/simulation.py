@@ -18,7 +18,7 @@ from penstock.engines.simulator.records.model import RecordPipeline
 from penstock.engines.simulator.records.service import BLOCK
 from penstock.engines.simulator.records.stations import RecordStation, Route, build
 from penstock.engines.simulator.records.totals import (
-    ServedRecords,
+    ServedRecord,
     Tally,
     Totals,
     totals_of,
@@ -56,7 +56,7 @@ class RecordSimulator:
         pipeline: RecordPipeline,
         arrivals: Mapping[str, Iterable[float]],
         seed: int,
-        trace: list[ServedRecords] | None = None,
+        trace: list[ServedRecord] | None = None,
     ) -> None:
         self.pipeline = pipeline
         #: When the restart that is under way will be over; None if there is none.

@@ -19,7 +19,7 @@ from penstock.engines.simulator.records.model import (
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records.service import BLOCK, in_blocks
+from penstock.engines.simulator.records.service import BLOCK, flatten_blocks
 
 #: Why a record was dropped: no room in the queue, too old, or its queue was thrown away.
 FULL, LATE, RESTART = "queue-full", "time-out", "restart"
@@ -156,9 +156,9 @@ class RecordStation:
     def _seed(self, seed: SeedSequence) -> None:
         # a stream for each purpose: more draws for one leave the others as they were
         service, split, deal = (default_rng(child) for child in seed.spawn(3))
-        uniform = in_blocks(lambda: deal.random(BLOCK))
+        uniform = flatten_blocks(lambda: deal.random(BLOCK))
         self.next_service = self.model.service.draws(service).__next__
-        self.next_split = in_blocks(lambda: split.random(BLOCK)).__next__
+        self.next_split = flatten_blocks(lambda: split.random(BLOCK)).__next__
         self.next_draw = (uniform if self.model.queue == "shuffle" else repeat(0.0)).__next__
 
     def _count_from_zero(self) -> None:

@@ -8,7 +8,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.simulator.records.stations import RecordStation
 
 
-class ServedRecords(NamedTuple):
+class ServedRecord(NamedTuple):
     """One record at one operator: when it was offered, came here, was begun and finished."""
 
     operator: str
