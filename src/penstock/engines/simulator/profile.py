@@ -1,6 +1,6 @@
 """How an engine behaves, and what its monitor shows: one readable TOML file per kind of engine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,6 @@ from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.records.model import QUEUES
-from penstock.engines.simulator.resolutions import check_resolution, check_used
 from penstock.errors import InputError, nearest
 
 
@@ -117,6 +116,23 @@ _SECTIONS: dict[str, type[Params]] = {
     "loop": Loop,
 }
 _PLAIN = ("summary", "resolution", "runs", "max_replicas", "guards")
+_FLUID_QUEUES = ("buffer_s", "retention_s", "retention_block_s", "hop_s", "batch_s")
+_RECORD_QUEUES = ("queue", "arrival_scv", "queue_size", "timeout_s")
+_RESCALING = ("scope", "pause_s", "delay_s")
+
+#: The fields that a resolution uses of a section; it uses all fields of a section not listed here.
+_USED: dict[str, dict[str, tuple[str, ...]]] = {
+    "fluid": {"queues": _FLUID_QUEUES, "batches": ()},
+    # its monitor is exact, and a restart always drops the queues
+    "records": {"rescaling": _RESCALING, "queues": _RECORD_QUEUES, "monitor": (), "batches": ()},
+    # queues and measurements come from the micro-batch engine's code
+    "batches": {
+        "rescaling": (*_RESCALING, "pause_s_per_gb", "warmup_s", "warmup_speed"),
+        "queues": (),
+        "monitor": ("window_s",),
+    },
+}
+RESOLUTIONS = tuple(_USED)
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
@@ -159,6 +175,33 @@ def _section(resolution: str, section: str, given: Mapping[str, Any], where: str
     except InputError as wrong:
         raise wrong.under(where) from None
     return parsed
+
+
+def check_resolution(resolution: object) -> None:
+    """Refuse an unknown resolution."""
+    if resolution not in RESOLUTIONS:
+        raise InputError(
+            "resolution",
+            f"unknown resolution {resolution!r}",
+            nearest(str(resolution), RESOLUTIONS),
+        )
+
+
+def check_used(resolution: str, section: str, names: Iterable[str]) -> None:
+    """Refuse fields of a section that have no effect at this resolution.
+
+    Accepting them would suggest that they were simulated.
+
+    >>> check_used("batches", "queues", ["hop_s"])
+    Traceback (most recent call last):
+    penstock.errors.InputError: hop_s: changes nothing at resolution batches
+    hint: it is used at resolution fluid
+    """
+    for name in names:
+        users = [user for user in RESOLUTIONS if name in _USED[user].get(section, (name,))]
+        if resolution not in users:
+            hint = f"it is used at resolution {' and '.join(users)}"
+            raise InputError(name, f"changes nothing at resolution {resolution}", hint)
 
 
 def _pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
