@@ -195,7 +195,7 @@ def own_rate(spark: SparkSession, run: Path, case: Case, topics: list[Path]) -> 
         if engine.is_drained or engine.at > MAX_S:
             break
         engine.advance(0.25)
-        assert not engine.failed, engine.failed
+        assert not engine.operator_errors, engine.operator_errors
     engine.stop()
     return rate(found)
 
@@ -348,7 +348,7 @@ def whole_rate(spark: SparkSession, run: Path, case: Case, topics: dict[str, Pat
     engine.start()
     while not engine.is_drained and engine.at < 3 * MAX_S:
         engine.advance(0.25)
-        assert not engine.failed, engine.failed
+        assert not engine.operator_errors, engine.operator_errors
     engine.stop()
     first_operators = [
         op.name for op in pipeline.operators.values() if set(op.reads) & set(pipeline.feeds)
@@ -383,7 +383,7 @@ def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float]
             engine.apply(Plan(replicas={case.own: k}))
             engine.advance(2.5)
     engine.stop()
-    assert not engine.failed, engine.failed
+    assert not engine.operator_errors, engine.operator_errors
     found = commit_gaps(records_of(engine, case.own, first))
     shutil.rmtree(run)
     return found

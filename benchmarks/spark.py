@@ -166,10 +166,10 @@ def topic_rate(
 def _work_off(engine: SparkEngine) -> list[BatchRecord]:
     engine.start()
     (one,) = engine._followed.values()
-    while not engine.is_drained and not engine.failed and engine.at < MAX_S:
+    while not engine.is_drained and not engine.operator_errors and engine.at < MAX_S:
         engine.advance(0.5)
     engine.stop()
-    assert not engine.failed, engine.failed
+    assert not engine.operator_errors, engine.operator_errors
     return [record for n in range(one.log.next) if (record := one.log.get(n)) is not None]
 
 

@@ -152,7 +152,7 @@ def work_off(engine: SparkEngine, within_s: float) -> None:
     began = time.monotonic()
     while not engine.is_drained and time.monotonic() < began + within_s:
         engine.advance(0.25)
-        assert not engine.failed, engine.failed
+        assert not engine.operator_errors, engine.operator_errors
 
 
 def records_of(engine: SparkEngine, first: int = 0) -> list[BatchRecord]:
@@ -289,7 +289,7 @@ def native_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
                     events = engine.status().events
                     steps += [e for e in events if isinstance(e, RescaledEvent)]
                     after += [e.after_s or 0.0 for e in events if isinstance(e, RunningEvent)]
-                    assert not engine.failed, engine.failed
+                    assert not engine.operator_errors, engine.operator_errors
                     if len(after) == len(steps) and steps and steps[-1].replicas == k:
                         break
                 engine.advance(3)

@@ -70,6 +70,7 @@ def until(engine: SparkEngine, done: Callable[[], bool], within_s: float = 60.0)
     """Let an engine run until something is so."""
     waited = 0.0
     while not done():
-        assert waited < within_s, f"still not so after {within_s} s; failed: {engine.failed}"
+        errors = engine.operator_errors
+        assert waited < within_s, f"still not so after {within_s} s; failed: {errors}"
         engine.advance(0.25)
         waited += 0.25

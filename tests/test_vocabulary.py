@@ -25,12 +25,6 @@ NOUNS = {
     "sliced",
     "string",
 }
-#: Modules that still have to be renamed.
-NOT_YET = {
-    "engines/simulator/batches/wiring",
-    "nexmark/queries/window_closing",
-    "pipelines/stateful/slicing",
-}
 GERUND = re.compile(r"(?<=.)(ing|ed)$")
 OLD_LIMIT = re.compile(r"_?(MOST|LEAST)_")
 
@@ -83,7 +77,7 @@ def test_two_public_classes_never_share_a_name() -> None:
 
 
 def test_modules_are_named_by_nouns() -> None:
-    assert [name for name in module_names() if is_action(name) and name not in NOT_YET] == []
+    assert [name for name in module_names() if is_action(name)] == []
 
 
 @pytest.mark.parametrize(

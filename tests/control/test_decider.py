@@ -26,7 +26,7 @@ def test_guards_see_what_was_carried_out() -> None:
         decision = decider.decide(snap(bare(k=2, queue=999), at=15.0 * tick))
         wanted.append(decision.targets["map"].wanted)
         if decision.is_change:
-            decider.carried_out(decision)
+            decider.note_applied(decision)
     assert wanted == [3, 2, 2, 2, 3, 2]
 
 

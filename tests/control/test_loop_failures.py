@@ -17,7 +17,7 @@ from tests.control.rig import AT_MOST, OPERATORS, SlowEngine, policy_of, wants
 
 from penstock.control.decider import Decider
 from penstock.control.execution import Patience
-from penstock.control.limits import ask_within
+from penstock.control.limits import call_within
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.decision import Decision, Placement, Target
 from penstock.core.guards import Guards
@@ -142,7 +142,7 @@ def test_a_policy_that_takes_too_long_is_left_behind() -> None:
         return wants(work=3)(now)
 
     engine = SlowEngine()
-    decider = Decider(policy_of(slow), guards=Guards(), ask=ask_within(0.5))
+    decider = Decider(policy_of(slow), guards=Guards(), call=call_within(0.5))
     ticks = []
     for tick in run_loop(engine, decider, FOUR, clock=engine.clock):
         ticks.append(tick)
@@ -167,7 +167,7 @@ def test_asked_with_a_limit_a_policy_answers_and_raises_as_it_does_without() -> 
         (SystemExit(3), "made failed: SystemExit: 3"),
     ):
         answer = at_times({30.0: raising(error)}, wants(work=3))
-        ticks = run(answer, ask=ask_within(5.0))
+        ticks = run(answer, call=call_within(5.0))
         assert ticks[1].error.startswith(told)
         assert [tick.applied for tick in ticks] == [True, False, False, False]
         assert [bool(tick.decision) for tick in ticks] == [True, False, True, True]
@@ -243,7 +243,7 @@ def test_whatever_a_policy_does_the_loop_lives_and_the_journal_knows_what_was_ca
         return act(now)
 
     schedule = LoopSchedule(duration_s=15.0 * len(acts), interval_s=15.0)
-    decider = Decider(policy_of(answer), guards=Guards(), ask=ask_within(30.0))
+    decider = Decider(policy_of(answer), guards=Guards(), call=call_within(30.0))
     with TemporaryDirectory() as root:
         path = Path(root) / "journal.jsonl"
         ticks = []

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.executors import Fleet, Rules, Why, follow
+from penstock.core.executors import ExecutorReason, ExecutorRules, Fleet, resize_fleet
 
-FOUR = Rules(low=1, high=4, cores=2, delay_s=10.0)
+FOUR = ExecutorRules(low=1, high=4, cores=2, delay_s=10.0)
 
 
-def targets(needs: Sequence[tuple[float, int]], rules: Rules, first: int = 1) -> list[int]:
+def targets(needs: Sequence[tuple[float, int]], rules: ExecutorRules, first: int = 1) -> list[int]:
     """Return the target after each (time, replicas)."""
     fleet, found = Fleet(target=first), []
     for at, replicas in needs:
-        fleet, _ = follow(fleet, replicas, at, rules)
+        fleet, _ = resize_fleet(fleet, replicas, at, rules)
         found.append(fleet.target)
     return found
 
@@ -28,7 +28,10 @@ def test_whole_executors_within_the_bounds(replicas: int, needed: int) -> None:
 
 
 def test_more_are_bought_at_once() -> None:
-    assert follow(Fleet(target=1), 5, 0.0, FOUR) == (Fleet(target=3), Why.MORE_REPLICAS)
+    assert resize_fleet(Fleet(target=1), 5, 0.0, FOUR) == (
+        Fleet(target=3),
+        ExecutorReason.MORE_REPLICAS,
+    )
 
 
 def test_fewer_are_returned_after_the_delay() -> None:
@@ -49,7 +52,7 @@ def test_a_need_for_all_begins_the_delay_anew() -> None:
 def test_every_step_has_one_reason() -> None:
     fleet, reasons = Fleet(target=2), []
     for at, replicas in ((0.0, 4), (1.0, 5), (2.0, 1), (3.0, 1), (12.0, 1)):
-        fleet, why = follow(fleet, replicas, at, FOUR)
+        fleet, why = resize_fleet(fleet, replicas, at, FOUR)
         reasons.append(str(why))
     waits = "needed-lately"
     assert reasons == ["enough", "more-replicas", waits, waits, "fewer-for-long"]
@@ -59,7 +62,9 @@ COURSES = st.lists(
     st.tuples(st.floats(0.0, 20.0), st.integers(0, 40)), min_size=1, max_size=40
 ).map(lambda steps: [(sum(s for s, _ in steps[: i + 1]), k) for i, (_, k) in enumerate(steps)])
 RULES = st.builds(
-    lambda low, more, cores, delay_s: Rules(low=low, high=low + more, cores=cores, delay_s=delay_s),
+    lambda low, more, cores, delay_s: ExecutorRules(
+        low=low, high=low + more, cores=cores, delay_s=delay_s
+    ),
     st.integers(1, 4),
     st.integers(0, 8),
     st.integers(1, 5),
@@ -69,7 +74,7 @@ RULES = st.builds(
 
 @given(COURSES, RULES)
 def test_never_fewer_than_the_last_while_needed(
-    course: list[tuple[float, int]], rules: Rules
+    course: list[tuple[float, int]], rules: ExecutorRules
 ) -> None:
     found = targets(course, rules, first=rules.low)
     for place, ((at, _), target) in enumerate(zip(course, found, strict=True)):
@@ -80,7 +85,7 @@ def test_never_fewer_than_the_last_while_needed(
 
 @given(COURSES, RULES, st.integers(0, 40))
 def test_in_the_end_there_are_as_many_as_needed(
-    course: list[tuple[float, int]], rules: Rules, replicas: int
+    course: list[tuple[float, int]], rules: ExecutorRules, replicas: int
 ) -> None:
     """Two delays after the last change at the latest."""
     end = course[-1][0]

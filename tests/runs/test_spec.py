@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.core.executors import Rules
+from penstock.core.executors import ExecutorRules
 from penstock.errors import InputError
 from penstock.runs.journal_header import decider_of
 from penstock.runs.run_directory import open_run
@@ -89,7 +89,7 @@ def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:
 def test_executors_have_room_for_no_more_replicas_than_they_carry(mine: str) -> None:
     where = {"master": "local-cluster[4,2,1024]", "executors": "1:3"}
     prepared = prepare_spark_run(SparkSpec(pipeline=mine, **where))
-    assert prepared.executors == Rules(low=1, high=3, cores=2, delay_s=RETURN_S)
+    assert prepared.executors == ExecutorRules(low=1, high=3, cores=2, delay_s=RETURN_S)
     assert prepared.guards.budget == 6
     own = prepare_spark_run(SparkSpec(pipeline=mine, guards={"budget": "9"}, speed_up=20, **where))
     assert own.guards.budget == 9

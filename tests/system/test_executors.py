@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tools.processes import LOOPBACK
 
-from penstock.core.executors import Rules
+from penstock.core.executors import ExecutorRules
 from penstock.engines.event_json import event_fields
 from penstock.engines.events import kind_of
 from penstock.engines.spark.cluster.executors import Executors
@@ -18,7 +18,7 @@ from penstock.engines.spark.cluster.masters import parse_executors, parse_master
 from penstock.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-RULES = Rules(low=1, high=4, cores=1, delay_s=10.0)
+RULES = ExecutorRules(low=1, high=4, cores=1, delay_s=10.0)
 
 
 class Hotel:
@@ -63,11 +63,11 @@ def told(level: Executors, now: float) -> list[dict[str, object]]:
 
 def test_more_are_asked_for_at_once_and_told_when_they_are_there() -> None:
     hotel, level = begun(1)
-    (event,) = level.follow(3, 1.0)
+    (event,) = level.resize(3, 1.0)
     numbers = {"alive": 1, "asked": 3, "before": 1, "why": "more-replicas"}
     assert (kind_of(event), event_fields(event)) == ("executors", numbers)
     assert hotel.asked == 3
-    assert level.follow(3, 1.5) == []
+    assert level.resize(3, 1.5) == []
     hotel.arrive()
     assert told(level, 4.0) == []
     hotel.arrive()
@@ -77,9 +77,9 @@ def test_more_are_asked_for_at_once_and_told_when_they_are_there() -> None:
 
 def test_the_youngest_are_sent_home_and_count_until_they_are_gone() -> None:
     hotel, level = begun(3)
-    level.follow(1, 1.0)
-    assert level.follow(1, 10.9) == []
-    assert event_fields(level.follow(1, 11.0)[0])["why"] == "fewer-for-long"
+    level.resize(1, 1.0)
+    assert level.resize(1, 10.9) == []
+    assert event_fields(level.resize(1, 11.0)[0])["why"] == "fewer-for-long"
     assert hotel.asked == 1
     assert hotel.guests == {"0": True, "1": False, "2": False}
     hotel.leave("2")
@@ -91,9 +91,9 @@ def test_the_youngest_are_sent_home_and_count_until_they_are_gone() -> None:
 
 def test_one_that_was_on_its_way_when_fewer_were_asked_for_goes_home() -> None:
     hotel, level = begun(1)
-    level.follow(2, 0.0)
-    level.follow(1, 1.0)
-    level.follow(1, 11.0)
+    level.resize(2, 0.0)
+    level.resize(1, 1.0)
+    level.resize(1, 11.0)
     assert hotel.asked == 1
     assert hotel.guests == {"0": True}
     hotel.arrive()
@@ -103,9 +103,9 @@ def test_one_that_was_on_its_way_when_fewer_were_asked_for_goes_home() -> None:
 
 def test_one_that_leaves_is_not_taken_for_one_that_is_there() -> None:
     hotel, level = begun(2)
-    level.follow(1, 0.0)
-    level.follow(1, 10.0)
-    level.follow(2, 10.5)  # asked for again before it was gone
+    level.resize(1, 0.0)
+    level.resize(1, 10.0)
+    level.resize(2, 10.5)  # asked for again before it was gone
     assert told(level, 11.0) == []
     hotel.leave("1")
     assert told(level, 12.0) == []
@@ -123,26 +123,26 @@ def test_one_that_dies_is_told() -> None:
 
 def test_new_executors_are_warmed_up_by_the_ids_that_they_will_have() -> None:
     hotel, level = begun(1)
-    level.follow(2, 0.0)
-    level.follow(4, 1.0)  # the second one is on its way
+    level.resize(2, 0.0)
+    level.resize(4, 1.0)  # the second one is on its way
     assert hotel.warmed == [[1], [2, 3]]
     for _ in range(3):
         hotel.arrive()
     level.update(5.0)
-    level.follow(1, 6.0)
-    level.follow(1, 16.0)
+    level.resize(1, 6.0)
+    level.resize(1, 16.0)
     for name in "321":
         hotel.leave(name)
     level.update(17.0)
-    level.follow(2, 18.0)  # numbers are not given twice
+    level.resize(2, 18.0)  # numbers are not given twice
     assert hotel.warmed[2:] == [[4]]
 
 
 def test_starting_executors_are_warmed_up_again_when_one_exits() -> None:
     hotel, level = begun(2)
-    level.follow(1, 0.0)
-    level.follow(1, 10.0)
-    level.follow(2, 10.5)
+    level.resize(1, 0.0)
+    level.resize(1, 10.0)
+    level.resize(2, 10.5)
     hotel.leave("1")
     level.update(11.0)
     assert hotel.warmed == [[2], [2]]
@@ -159,7 +159,7 @@ def test_executor_seconds_add_up() -> None:
 def test_a_plan_may_keep_more_than_replicas_need() -> None:
     hotel, level = begun(1)
     level.keep(3)
-    level.follow(1, 0.0)
+    level.resize(1, 0.0)
     assert hotel.asked == level.requested == 3
     with pytest.raises(InputError, match="from 1 to 4, got 5"):
         level.keep(5)

@@ -130,10 +130,10 @@ def test_each_failure_is_told_with_its_rows_and_its_cause(
     try:
         wrong = set(pipeline.operators) - {"letters"}
         letters = Topic.open(layout.topic("letters-out"))
-        until(engine, lambda: set(engine.failed) == wrong and letters.refresh() >= 19, 240)
+        until(engine, lambda: set(engine.operator_errors) == wrong and letters.refresh() >= 19, 240)
     finally:
         engine.stop(patience_s=10)
-    texts = engine.failed
+    texts = engine.operator_errors
     assert texts["raises"].startswith("raises failed on rows ")
     assert BAD in rows_named(texts["raises"])
     assert texts["raises"].endswith("ValueError: twelve is not a number")

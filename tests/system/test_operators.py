@@ -197,9 +197,9 @@ def test_a_function_that_raises_stops_its_operator_alone(
 
     fill(layout, pipeline, "in", id=list(range(400)))
     engine = started.engine(pipeline, layout=layout)
-    until(engine, lambda: bool(engine.failed))
+    until(engine, lambda: bool(engine.operator_errors))
     until(engine, lambda: len(rows(layout, "whole")) == 400 and len(rows(layout, "careful")) == 396)
-    text = engine.failed["breaks"]
+    text = engine.operator_errors["breaks"]
     found = re.search(r"failed on rows (\d+) to (\d+) of topic in", text)
     assert found
     assert int(found[1]) <= 13 <= int(found[2]) < int(found[1]) + 10

@@ -324,7 +324,7 @@ class Queue:
     """An engine of which only the queue is of interest."""
 
     def __init__(self) -> None:
-        self.is_drained, self.failed = False, {}
+        self.is_drained, self.operator_errors = False, {}
 
 
 class Fed:
@@ -382,7 +382,7 @@ def test_it_is_over_when_somebody_asks() -> None:
 def test_a_run_ends_when_an_operator_is_given_up() -> None:
     rig = Rig()
     assert not rig.is_over()
-    rig.engine.failed = {"copy": "why"}
+    rig.engine.operator_errors = {"copy": "why"}
     assert rig.is_over()
     assert not rig.ending.is_drained
 

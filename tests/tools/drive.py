@@ -133,8 +133,8 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
         feeder = Reading(layout.topic("numbers"), args.run / "finish")
     tell("running")
     produced = _until_finished(engine, feeder, args)
-    if engine.failed:
-        tell("failed", operators=dict(engine.failed))
+    if engine.operator_errors:
+        tell("failed", operators=dict(engine.operator_errors))
         kill_session()
         return FAILED
     engine.stop()
@@ -150,7 +150,7 @@ def _until_finished(
     rng = random.Random(args.seed)
     produced, told_at = None, time.monotonic()
     latency = Histogram()
-    while not engine.failed:
+    while not engine.operator_errors:
         engine.advance(args.change_s)
         status = engine.status()
         for seen in status.latency.values():

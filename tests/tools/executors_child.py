@@ -16,7 +16,7 @@ import pyarrow as pa
 from tests.spark_engines import until
 from tests.tools.processes import command_lines, descendants, listened_on
 
-from penstock.core.executors import Rules
+from penstock.core.executors import ExecutorRules
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
@@ -63,7 +63,7 @@ def drive(home: Path) -> dict[str, Any]:
     )
     spark = start_session("executors", 1, layout.log, master=master, executors=1)
     start_workers(spark, 1, home / "warm")
-    rules = Rules(low=1, high=3, cores=1, delay_s=2.0)
+    rules = ExecutorRules(low=1, high=3, cores=1, delay_s=2.0)
     level = Executors(ExecutorClient(spark), rules, 1)
     pace = BatchTiming(batch_s=0.5, min_interval_s=0.2, window_s=4.0)
     engine = SparkEngine(spark, pipeline, layout, pace=pace, executors=level)
@@ -102,7 +102,7 @@ def drive(home: Path) -> dict[str, Any]:
         "at": status.at,
         "offered": topics["a"].refresh(),
         "failed_tasks": _failed_tasks(spark),
-        "failed": dict(engine.failed),
+        "failed": dict(engine.operator_errors),
         **_read(topics["b"]),
     }
     end_session(spark)

@@ -7,7 +7,7 @@ the bounds reduce it, unless no pipeline can ever have so many replicas.
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.control.failures import in_words
+from penstock.control.failures import describe_error
 from penstock.core.decision import Decision, Move, Placement, Target, fill_in
 from penstock.core.numbers import MAX_COUNT
 from penstock.core.snapshot import Snapshot
@@ -71,7 +71,7 @@ def _reason(answer: Any) -> str:
     try:
         fill_in(answer.formula, answer.numbers)
     except Exception as error:  # a foreign template or number may raise anything
-        return f"its formula cannot be filled in from its numbers: {in_words(error)}"
+        return f"its formula cannot be filled in from its numbers: {describe_error(error)}"
     return ""
 
 

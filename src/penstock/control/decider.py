@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.control.answers import check_answer
-from penstock.control.failures import in_words
-from penstock.control.limits import Ask, directly
+from penstock.control.failures import describe_error
+from penstock.control.limits import Caller, call_directly
 from penstock.core.decision import Decision
 from penstock.core.guards import DecisionHistory, Guards, apply_guards
 from penstock.core.policy import Applied, Policy, trim
@@ -30,7 +30,7 @@ class Decider:
         policy: Policy,
         params: Any = None,
         guards: Guards | None = None,
-        ask: Ask = directly,
+        call: Caller = call_directly,
     ) -> None:
         self.policy = policy
         self.params = policy.params() if params is None else params
@@ -38,7 +38,7 @@ class Decider:
         self.guards = guards
         #: Whether the policy ever answered: an earlier error is a mistake of the user.
         self.has_answered = False
-        self._ask = ask
+        self._call = call
         self._history: list[Snapshot] = []
         self._decided: deque[Decision] = deque()
         self._applied: deque[Decision] = deque(maxlen=MAX_APPLIED)
@@ -57,7 +57,7 @@ class Decider:
             params = policy.measure_once(kept, snapshot)
             return params, _call(policy, history, applied, params)
 
-        params, answer = self._ask(question)
+        params, answer = self._call(question)
         decision = check_answer(answer, snapshot, policy.name)
         if self.guards is not None:
             past = DecisionHistory(decided=list(self._decided), applied=applied)
@@ -66,7 +66,7 @@ class Decider:
         self._remember(decision)
         return decision
 
-    def carried_out(self, decision: Decision) -> None:
+    def note_applied(self, decision: Decision) -> None:
         """Remember that a decision changed the pipeline."""
         self._applied.append(decision)
 
@@ -103,7 +103,7 @@ def _call(policy: Policy, history: Sequence[Snapshot], applied: Applied, params:
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # sys.exit() in a policy ends no command, either
-        raise PolicyError(policy.name, f"{in_words(error)}{_place(error)}") from error
+        raise PolicyError(policy.name, f"{describe_error(error)}{_place(error)}") from error
 
 
 def _place(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from penstock.control.failures import in_words
+from penstock.control.failures import describe_error
 from penstock.core.decision import Decision, Move, Target
 from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.events import Event, FailedEvent, GaveUpEvent, RetriedEvent
@@ -85,17 +85,17 @@ class Execution:
         self._open: dict[str, Attempt] = {}
         self._events: list[Event] = []
 
-    def carry_out(self, decision: Decision | None, at: float) -> ApplyResult:
+    def apply_decision(self, decision: Decision | None, at: float) -> ApplyResult:
         """Request the changes of a decision, and retry those that are due."""
         outcome = NOTHING
         if decision is not None:
             self._review(decision, at)
             if decision.is_change:
                 outcome = self._begin(decision, at)
-        again = self._try_again(at)
+        again = self._retry_due(at)
         return outcome._replace(plan=FrozenDict({**outcome.plan, **again})) if again else outcome
 
-    def follow(self, status: Status, at: float) -> Status:
+    def update_status(self, status: Status, at: float) -> Status:
         """Compare requested with running replicas; return the status with the events of that."""
         for name, attempt in list(self._open.items()):
             running = status.running.get(name)
@@ -119,26 +119,26 @@ class Execution:
         moves = decision.placement.moves if decision.placement else ()
         if later and not now and not moves:
             return ApplyResult(error=later)
-        error = self._ask(now, at, moves)
+        error = self._request(now, at, moves)
         if error is None:
             return ApplyResult(applied=True, error=later, plan=FrozenDict(now))
         if not isinstance(error, RescaleError):
-            self._events.append(FailedEvent(at=at, error=in_words(error)))
-        return ApplyResult(error=in_words(error))
+            self._events.append(FailedEvent(at=at, error=describe_error(error)))
+        return ApplyResult(error=describe_error(error))
 
-    def _try_again(self, at: float) -> dict[str, int]:
+    def _retry_due(self, at: float) -> dict[str, int]:
         """Request failed changes again, one operator after the other."""
         begun = {}
         for name in [name for name in self._open if self._may_try(name, at)]:
             wanted = self._open[name].wanted
-            error = self._ask({name: wanted}, at)
+            error = self._request({name: wanted}, at)
             if error is None:
                 begun[name] = wanted
             else:
-                self._events.append(FailedEvent(at=at, operator=name, error=in_words(error)))
+                self._events.append(FailedEvent(at=at, operator=name, error=describe_error(error)))
         return begun
 
-    def _ask(
+    def _request(
         self, replicas: dict[str, int], at: float, moves: tuple[Move, ...] = ()
     ) -> Exception | None:
         """Request a change of the engine; return the error if it refuses."""
@@ -166,7 +166,7 @@ class Execution:
                 continue
             if target.current == attempt.wanted:
                 del self._open[name]
-            elif attempt.has_failed and _is_news(target, attempt.wanted):
+            elif attempt.has_failed and _replaces_attempt(target, attempt.wanted):
                 del self._open[name]
                 event = GaveUpEvent(
                     at=at,
@@ -188,7 +188,7 @@ class Execution:
         return Attempt(wanted, tries, has_failed, at + pause_s)
 
 
-def _is_news(target: Target, wanted: int) -> bool:
+def _replaces_attempt(target: Target, wanted: int) -> bool:
     """Return whether a target replaces an attempt at `wanted` replicas.
 
     A target without measures, or one that a guard stopped, replaces nothing.

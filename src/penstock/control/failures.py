@@ -3,11 +3,13 @@
 from penstock.errors import PenstockError
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the first line of an error, after its class name unless it is a `PenstockError`.
 
-    >>> in_words(ZeroDivisionError("division by zero")), in_words(PenstockError("no machine"))
-    ('ZeroDivisionError: division by zero', 'no machine')
+    >>> describe_error(ZeroDivisionError("division by zero"))
+    'ZeroDivisionError: division by zero'
+    >>> describe_error(PenstockError("no machine"))
+    'no machine'
     """
     kind = type(error).__name__
     try:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Ask(Protocol):
+class Caller(Protocol):
     """Calls a function without arguments, and returns its result or raises."""
 
     def __call__(self, question: Callable[[], T], /) -> T:
@@ -20,12 +20,12 @@ class Ask(Protocol):
         ...
 
 
-def directly(question: Callable[[], T], /) -> T:
+def call_directly(question: Callable[[], T], /) -> T:
     """Call and wait."""
     return question()
 
 
-def ask_within(seconds: float) -> Ask:
+def call_within(seconds: float) -> Caller:
     """Return a caller that raises `TimeoutError` after so many seconds.
 
     A thread cannot be stopped from outside. While an abandoned call still runs, every new call
@@ -33,7 +33,7 @@ def ask_within(seconds: float) -> Ask:
     """
     last: Future[Any] | None = None
 
-    def ask(question: Callable[[], T], /) -> T:
+    def call(question: Callable[[], T], /) -> T:
         nonlocal last
         if last is not None and not last.done():
             raise TimeoutError("an earlier call is still running")
@@ -47,7 +47,7 @@ def ask_within(seconds: float) -> Ask:
                 raise
             raise TimeoutError(f"no answer within {seconds:g} s") from None
 
-    return ask
+    return call
 
 
 def _work(question: Callable[[], T], answer: "Future[T]") -> None:

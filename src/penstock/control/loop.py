@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from penstock.control.clock import Clock, missed_between, next_due
 from penstock.control.decider import Decider
 from penstock.control.execution import Execution, Patience
-from penstock.control.failures import in_words
+from penstock.control.failures import describe_error
 from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
@@ -120,12 +120,12 @@ class _Ticks:
         decision = None
         if snapshot is not None:
             decision, error = self._decide(snapshot)
-        outcome = self._execution.carry_out(decision, at)
+        outcome = self._execution.apply_decision(decision, at)
         if outcome.applied and decision is not None:
-            self._decider.carried_out(decision)
+            self._decider.note_applied(decision)
         return Tick(
             at=at,
-            status=self._tell(at),
+            status=self._read_status(at),
             snapshot=snapshot,
             decision=decision,
             applied=outcome.applied,
@@ -137,10 +137,10 @@ class _Ticks:
         try:
             return self._engine.observe(), ""
         except NotReadyError as error:
-            return None, in_words(error)
+            return None, describe_error(error)
         except Exception as error:
-            self._events.append(FailedEvent(at=at, error=in_words(error)))
-            return None, in_words(error)
+            self._events.append(FailedEvent(at=at, error=describe_error(error)))
+            return None, describe_error(error)
 
     def _decide(self, snapshot: Snapshot) -> tuple[Decision | None, str]:
         try:
@@ -148,21 +148,21 @@ class _Ticks:
         except (AnswerError, PolicyError) as error:
             if not self._tolerant:
                 raise
-            return None, in_words(error)
+            return None, describe_error(error)
         except Exception as error:
             if isinstance(error, InputError) and not self._decider.has_answered:
                 raise
-            return None, f"{self._decider.policy.name} failed: {in_words(error)}"
+            return None, f"{self._decider.policy.name} failed: {describe_error(error)}"
 
-    def _tell(self, at: float) -> Status:
+    def _read_status(self, at: float) -> Status:
         """Return the status of the engine, with the events of the loop added."""
         try:
             status = self._engine.status()
         except Exception as error:
-            self._events.append(FailedEvent(at=at, error=in_words(error)))
+            self._events.append(FailedEvent(at=at, error=describe_error(error)))
             # what was counted since the last call is not known
             status = replace(self._status, at=at, latency=FrozenDict(), age_s=None, events=())
-        self._status = status = self._execution.follow(status, at)
+        self._status = status = self._execution.update_status(status, at)
         if self._events:
             status = replace(status, events=(*status.events, *self._events))
             self._events = []

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from types import ModuleType
 
-from penstock.control.failures import in_words
+from penstock.control.failures import describe_error
 from penstock.core.policy import Policy
 from penstock.errors import InputError
 from penstock.files.text import is_file
@@ -39,7 +39,7 @@ def _load(path: Path) -> ModuleType:
         raise
     except BaseException as error:  # sys.exit() in a policy must not end the command
         del sys.modules[module.__name__]
-        problem = f"{path} cannot be loaded: {in_words(error)}"
+        problem = f"{path} cannot be loaded: {describe_error(error)}"
         raise InputError("policy", problem, where=_line(error, path)) from error
     return module
 

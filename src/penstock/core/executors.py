@@ -11,12 +11,12 @@ from enum import StrEnum
 from penstock.core.numbers import NOISE
 
 
-class Why(StrEnum):
+class ExecutorReason(StrEnum):
     """The reason for a number of executors: a stable word and a sentence for people."""
 
     sentence: str
 
-    def __new__(cls, value: str, sentence: str) -> "Why":
+    def __new__(cls, value: str, sentence: str) -> "ExecutorReason":
         member = str.__new__(cls, value)
         member._value_ = value
         member.sentence = sentence
@@ -29,7 +29,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class ExecutorRules:
     """Bounds, room and delay of the executors."""
 
     low: int
@@ -42,7 +42,8 @@ class Rules:
     def needed(self, replicas: int) -> int:
         """Return the executors that have room for so many replicas, within the bounds.
 
-        >>> Rules(low=1, high=4, cores=2).needed(5), Rules(low=1, high=4, cores=2).needed(50)
+        >>> rules = ExecutorRules(low=1, high=4, cores=2)
+        >>> rules.needed(5), rules.needed(50)
         (3, 4)
         """
         return min(self.high, max(self.low, -(-replicas // self.cores)))
@@ -64,19 +65,23 @@ class Fleet:
     most: int = 0
 
 
-def follow(fleet: Fleet, replicas: int, at: float, rules: Rules) -> tuple[Fleet, Why]:
+def resize_fleet(
+    fleet: Fleet, replicas: int, at: float, rules: ExecutorRules
+) -> tuple[Fleet, ExecutorReason]:
     """Return the wanted number of executors from now on, and the reason.
 
     It is never below the largest need of the last `delay_s`.
     """
     needed = rules.needed(replicas)
     if needed >= fleet.target:
-        return Fleet(target=needed), Why.ENOUGH if needed == fleet.target else Why.MORE_REPLICAS
+        is_same = needed == fleet.target
+        reason = ExecutorReason.ENOUGH if is_same else ExecutorReason.MORE_REPLICAS
+        return Fleet(target=needed), reason
     if fleet.lower_since is None:
-        return Fleet(target=fleet.target, lower_since=at, most=needed), Why.NEEDED_LATELY
+        return Fleet(target=fleet.target, lower_since=at, most=needed), ExecutorReason.NEEDED_LATELY
     most = max(fleet.most, needed)
     if at - fleet.lower_since < rules.delay_s - NOISE:
         waiting = Fleet(target=fleet.target, lower_since=fleet.lower_since, most=most)
-        return waiting, Why.NEEDED_LATELY
+        return waiting, ExecutorReason.NEEDED_LATELY
     since = at if needed < most else None
-    return Fleet(target=most, lower_since=since, most=needed), Why.FEWER_FOR_LONG
+    return Fleet(target=most, lower_since=since, most=needed), ExecutorReason.FEWER_FOR_LONG

@@ -139,8 +139,8 @@ class Params:
                 continue
             try:
                 values[name] = _read(value, _type_name(hints[name]))
-            except ValueError as wrong:
-                problem = f"must be {wrong}, got {value!r}"
+            except ValueError as error:
+                problem = f"must be {error}, got {value!r}"
                 raise InputError(name, problem) from None
         return cls(**values)
 

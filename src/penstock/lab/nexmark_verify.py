@@ -209,8 +209,8 @@ def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show
     while stopping or not engine.is_drained:
         engine.advance(0.25)
         watched.look()
-        if engine.failed:
-            raise PenstockError("\n".join(engine.failed.values()))
+        if engine.operator_errors:
+            raise PenstockError("\n".join(engine.operator_errors.values()))
         if time.monotonic() > deadline:
             raise PenstockError(f"the query did not finish in {_PATIENCE_S:g} s")
         status = engine.status()

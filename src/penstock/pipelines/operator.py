@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.source_location import place_of
-from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.stateful.slice_options import Slicing
 from penstock.pipelines.topic_declaration import DeclaredTopic, errors_topic
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from penstock.pipelines.operator import OnError, Operator, Options
 from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.columns import Names
 from penstock.pipelines.stateful.ready_function import Ready
-from penstock.pipelines.stateful.slicing import Slicing, keys_of
+from penstock.pipelines.stateful.slice_options import Slicing, keys_of
 from penstock.pipelines.topic_declaration import (
     ERRORS_SCHEMA,
     DeclaredTopic,

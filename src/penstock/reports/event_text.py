@@ -6,7 +6,7 @@ from itertools import groupby
 
 from penstock.control.loop import Tick
 from penstock.core.decision import Target
-from penstock.core.executors import Why
+from penstock.core.executors import ExecutorReason
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
 from penstock.engines.events import (
@@ -38,7 +38,7 @@ from penstock.reports.tables import align_rows
 from penstock.reports.text_charts import clock
 from penstock.reports.text_layout import hang
 
-_SENTENCES = {str(why): why.sentence for why in Why}
+_SENTENCES = {str(why): why.sentence for why in ExecutorReason}
 _NOT_CALLED = "cool-down or end of the run: the policy was not called"
 
 

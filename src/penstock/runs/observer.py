@@ -71,7 +71,7 @@ class Drained(Protocol):
         """Whether nothing waits for an operator that lives."""
 
     @property
-    def failed(self) -> object:
+    def operator_errors(self) -> object:
         """Truthy if an operator stopped."""
 
 
@@ -105,7 +105,7 @@ class StopCondition:
 
     def __call__(self) -> bool:
         """Whether it is over now."""
-        if self._stop.is_asked or self.is_drained or self._engine.failed:
+        if self._stop.is_asked or self.is_drained or self._engine.operator_errors:
             return True
         if self._feeding is None or not self._feeding.is_done:
             return False

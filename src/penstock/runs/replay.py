@@ -63,7 +63,7 @@ def _remember(tick: Tick, decider: Decider) -> None:
         with suppress(InputError):  # which may be why there is no decision
             decider.see(tick.snapshot)
     if tick.applied and tick.decision is not None:
-        decider.carried_out(tick.decision)
+        decider.note_applied(tick.decision)
 
 
 def wanted(decision: Decision) -> dict[str, int]:

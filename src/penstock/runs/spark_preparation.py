@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.control.decider import Decider
-from penstock.control.limits import ask_within
+from penstock.control.limits import call_within
 from penstock.control.loop import LoopSchedule
-from penstock.core.executors import Rules
+from penstock.core.executors import ExecutorRules
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
 from penstock.core.policy import RunFacts
@@ -66,7 +66,7 @@ class PreparedSparkRun(PreparedRun):
     window_s: float
     #: Where it runs, and what executors keep to; None: one process with room for all replicas.
     master: Master | None = None
-    executors: Rules | None = None
+    executors: ExecutorRules | None = None
     #: How long failures that are not the user's are retried.
     retry_for_s: float = math.inf
 
@@ -77,7 +77,7 @@ class PreparedSparkRun(PreparedRun):
 
     def decider(self) -> Decider:
         """Return a decider without a past, which waits for no policy beyond its tick."""
-        return Decider(self.policy, self.params, self.guards, ask_within(self.interval_s))
+        return Decider(self.policy, self.params, self.guards, call_within(self.interval_s))
 
     @property
     def shortest_cooldown_s(self) -> float | None:
@@ -205,12 +205,12 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
         raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")
 
 
-def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Rules | None:
+def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> ExecutorRules | None:
     bounds = parse_executors(spec.executors, master)
     if master is None or bounds is None:
         return None
     delay_s = max(RETURN_S / spec.speed_up, MIN_RETURN_S)
-    rules = Rules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
+    rules = ExecutorRules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
     operators = pipeline.operators.values()
     if rules.room < (least := sum(op.options.min_replicas for op in operators)):
         problem = f"there is room for {rules.room} replicas, {pipeline.name} needs {least}"
@@ -219,7 +219,7 @@ def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Ru
 
 
 def _guards(
-    asked: Mapping[str, Any], objective_s: float | None, executors: Rules | None
+    asked: Mapping[str, Any], objective_s: float | None, executors: ExecutorRules | None
 ) -> Mapping[str, Any]:
     # replicas without room would only take turns
     room = {"budget": executors.room} if executors is not None else {}

@@ -222,7 +222,7 @@ class _Run:
                 numbers=dict(prepared.numbers),
                 measures=measures,
                 records=self._records(scores, is_drained=ending.is_drained),
-                failed=dict(engine.failed),
+                failed=dict(engine.operator_errors),
             ),
         )
 
@@ -239,7 +239,7 @@ class _Run:
         )
 
     def _how(self, engine: SparkEngine, ending: StopCondition) -> str:
-        if engine.failed:
+        if engine.operator_errors:
             return "failed"
         if self._stop.is_asked:
             return "stopped"

@@ -81,8 +81,8 @@ class Pieces(NamedTuple):
         return Pieces(np.append(edges[:-1][real], edges[-1]), starts[real], ends[real])
 
 
-def add(one: Pieces, other: Pieces) -> Pieces:
+def add(left: Pieces, right: Pieces) -> Pieces:
     """Return the sum of two rates; where only one of them is defined, the other counts 0."""
-    edges = np.union1d(one.edges_s, other.edges_s)
-    first, second = one.on(edges), other.on(edges)
+    edges = np.union1d(left.edges_s, right.edges_s)
+    first, second = left.on(edges), right.on(edges)
     return Pieces(edges, first.starts + second.starts, first.ends + second.ends)

@@ -35,8 +35,8 @@ def draw_workload(load: Workload, title: str, file: str) -> Path:
     _draw(figure.subplots(), load, title, ticker.EngFormatter(sep=""))
     try:
         figure.savefig(path, dpi=150)
-    except OSError as wrong:
-        raise InputError("plot", f"cannot be written: {wrong}") from None
+    except OSError as error:
+        raise InputError("plot", f"cannot be written: {error}") from None
     return path
 
 

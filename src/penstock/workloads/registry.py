@@ -82,8 +82,8 @@ def read_params(pattern: Pattern, given: Mapping[str, Any]) -> tuple[Params, Spi
         _check_names(own, pattern)
         merged = {key: value for key, value in defaults.items() if value is not None} | spikes
         return pattern.params.parse(own), Spikes.parse(merged)
-    except InputError as wrong:
-        raise wrong.under(pattern.name) from None
+    except InputError as error:
+        raise error.under(pattern.name) from None
 
 
 def natural_minutes(tree: Tree) -> int:
@@ -146,8 +146,8 @@ def _build_named(named: NamedPart, minutes: int, seed: int) -> Workload:
     request = Request(minutes=minutes, seed=seed, spikes=spikes)
     try:
         load = pattern.build(params, request)
-    except InputError as wrong:
-        raise wrong if wrong.where else wrong.under(pattern.name) from None
+    except InputError as error:
+        raise error if error.where else error.under(pattern.name) from None
     return load if pattern.draws_spikes else with_spikes(load, spikes, seed)
 
 

@@ -92,8 +92,8 @@ def trace(params: TraceParams, request: Request) -> Workload:
             recording = read_table(lines, columns, params.file)
     except FileNotFoundError:
         raise InputError("file", f"there is no file {params.file!r}") from None
-    except (OSError, ValueError) as wrong:
-        raise InputError("file", f"cannot be read: {explain_os_error(wrong)}") from None
+    except (OSError, ValueError) as error:
+        raise InputError("file", f"cannot be read: {explain_os_error(error)}") from None
     return play(recording, params, request)
 
 

@@ -46,10 +46,10 @@ def read_table(lines: Iterable[str], columns: Columns, where: str = "trace") -> 
         header = [name.strip() for name in next(reader, [])]
         time, value, is_count = _find(header, columns)
         cells = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except csv.Error as wrong:
-        raise InputError("", f"is not CSV: {wrong}").at(f"{where}:{reader.line_num}") from None
-    except InputError as wrong:
-        raise wrong.at(f"{where}:1") from None
+    except csv.Error as error:
+        raise InputError("", f"is not CSV: {error}").at(f"{where}:{reader.line_num}") from None
+    except InputError as error:
+        raise error.at(f"{where}:1") from None
     rows = _read_rows(cells, header, (time, value), where)
     times = [row.time_s - rows[0].time_s for row in rows]
     lengths = [later - earlier for earlier, later in pairwise(times)]
@@ -110,8 +110,8 @@ def _read_rows(
                     header[time], f"must be later than on line {rows[-1].line}, got {row[time]!r}"
                 )
             rows.append(_Row(line, at_s, _cell(row[value], header[value], _amount)))
-        except InputError as wrong:
-            raise wrong.at(f"{where}:{line}") from None
+        except InputError as error:
+            raise error.at(f"{where}:{line}") from None
     if len(rows) < 2:
         raise InputError(where, f"needs at least two rows below its first line, has {len(rows)}")
     return rows
@@ -120,8 +120,8 @@ def _read_rows(
 def _cell(text: str, field: str, read: Callable[[str], float]) -> float:
     try:
         return read(text.strip())
-    except ValueError as wrong:
-        raise InputError(field, f"must be {wrong}, got {text!r}") from None
+    except ValueError as error:
+        raise InputError(field, f"must be {error}, got {text!r}") from None
 
 
 def _is_number(cell: Sequence[str]) -> bool:

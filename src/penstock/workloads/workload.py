@@ -219,9 +219,9 @@ def _check(pieces: Pieces) -> None:
     if edges[0] != 0 or not np.all(np.diff(edges) > 0) or not np.isfinite(edges[-1]):
         raise InputError("workload", "times must begin at 0 and increase")
     for rates in (starts, ends):
-        wrong = ~np.isfinite(rates) | (rates < 0)
-        if wrong.any():
-            value = rates[np.argmax(wrong)]
+        is_invalid = ~np.isfinite(rates) | (rates < 0)
+        if is_invalid.any():
+            value = rates[np.argmax(is_invalid)]
             raise InputError("rate", f"must be finite and at least 0, got {value:g}")
         if rates.max() > MAX_RATE:
             raise InputError("rate", f"must be at most {MAX_RATE:g} records/s, got {rates.max():g}")

@@ -11,7 +11,7 @@ from penstock.engines.simulator.records.model import (
 )
 from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.engines.simulator.records.totals import ServedRecords
+from penstock.engines.simulator.records.totals import ServedRecord
 
 SECOND = ServiceTime(distribution="deterministic", mean_s=1.0)
 
@@ -23,8 +23,8 @@ def one(**operator: object) -> RecordOperator:
 
 def simulator(
     operator: RecordOperator, times: Iterable[float], **rules: float
-) -> tuple[RecordSimulator, list[ServedRecords]]:
-    trace: list[ServedRecords] = []
+) -> tuple[RecordSimulator, list[ServedRecord]]:
+    trace: list[ServedRecord] = []
     pipeline = RecordPipeline(operators=(operator,), rules=RecordRules(**rules))
     return RecordSimulator(pipeline, {operator.name: times}, 7, trace), trace
 

@@ -12,7 +12,7 @@ from penstock.engines.simulator.records.model import (
 )
 from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.engines.simulator.records.totals import ServedRecords, Totals
+from penstock.engines.simulator.records.totals import ServedRecord, Totals
 
 
 @st.composite
@@ -57,7 +57,7 @@ STEPS = st.lists(
 SEEDS = st.integers(0, 9)
 
 
-def start(pipeline: RecordPipeline, seed: int, trace: list[ServedRecords]) -> RecordSimulator:
+def start(pipeline: RecordPipeline, seed: int, trace: list[ServedRecord]) -> RecordSimulator:
     return RecordSimulator(pipeline, {"a": poisson(3, 40, seed)}, seed, trace)
 
 
@@ -101,8 +101,8 @@ def test_no_record_is_lost_or_doubled_at_any_instant(
 
 def played(
     pipeline: RecordPipeline, steps: Steps, seed: int, cut_s: float
-) -> tuple[list[ServedRecords], dict[str, Totals]]:
-    trace: list[ServedRecords] = []
+) -> tuple[list[ServedRecord], dict[str, Totals]]:
+    trace: list[ServedRecord] = []
     run = start(pipeline, seed, trace)
     at_s = 0.0
     for pause_s, name, wanted in [*steps, (40.0, "a", 1)]:

@@ -9,7 +9,7 @@ from tests.pipelines.stateful.streams import SECOND, Stream, some, streams, tabl
 
 from penstock.errors import InputError
 from penstock.pipelines.stateful.slice_call import call_slice, split_inputs
-from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.stateful.slice_options import Slicing
 from penstock.state.handle import State
 from penstock.topics.hashing import hash_keys, slice_of
 from penstock.topics.schema import EVENT, parse_schema

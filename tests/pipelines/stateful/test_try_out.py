@@ -11,7 +11,7 @@ from tests.pipelines.stateful.streams import COLUMNS, SECOND, timed
 from penstock.errors import InputError
 from penstock.pipelines.stateful import counts, distinct, join, sessions, top, try_batches, windows
 from penstock.pipelines.stateful.ready_function import Ready
-from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.stateful.slice_options import Slicing
 from penstock.state.handle import State
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT, parse_schema

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             except InputError as error:
                 raise error.at(place) from None
             if decision.is_change:
-                decider.carried_out(decision)
+                decider.note_applied(decision)
             if args.explain:
                 text = explain(decision, snapshot, policy.measures, guarded=guards is not None)
                 print(("\n" if seen else "") + text, flush=True)

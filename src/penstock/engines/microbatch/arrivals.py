@@ -41,15 +41,15 @@ class Arrivals:
                 yield at, rows
                 start += rows
 
-    def follow(self, record: BatchRecord) -> BatchRecord:
+    def assign_arrivals(self, record: BatchRecord) -> BatchRecord:
         """Return the record of a batch with arrivals for event times; note what it wrote."""
-        found = sorted(
+        spans = sorted(
             span
             for topic, start in record.start.items()
             for span in self.read(topic, start, record.end.get(topic, start))
         )
         # an ingest reads no topic: its rows arrive when its batch begins
-        known = found or [(record.planned_at, 1)]
+        known = spans or [(record.planned_at, 1)]
         for topic, segments in record.outputs.items():
             self._pass_on(topic, sum(segment.rows for segment in segments), known)
         return replace(record, events=merge([_scale(known, record.rows_out)]))

@@ -142,7 +142,7 @@ class OperatorTracker:
         if not record.tasks:  # state was dealt anew, and nothing else
             return []
         if self.arrivals is not None:
-            record = self.arrivals.follow(record)
+            record = self.arrivals.assign_arrivals(record)
         self.records.append(record)
         self.new_records.append(record)
         self.rows_in += record.rows_in

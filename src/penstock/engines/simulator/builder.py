@@ -1,4 +1,4 @@
-"""An engine from a pipeline, a profile and a load: fluid, record by record or batch by batch."""
+"""Builds the simulated engine for a pipeline, a profile and a load."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -19,14 +19,14 @@ from penstock.workloads.workload import Workload
 if TYPE_CHECKING:
     from penstock.engines.simulator.batches.engine import BatchEngine
 
-#: Seconds of a load that are counted at once.
+#: Seconds of load that are converted to counts at a time.
 _BLOCK = 600
 
 
 def build_engine(
     pipeline: SimulatedPipeline, profile: Profile, load: Workload, policy: str, seed: int
 ) -> Engine:
-    """Make the engine that the profile asks for; the monitor is that of the policy."""
+    """Build the engine at the resolution of the profile, with the monitor for the policy."""
     if profile.resolution == "records":
         return _records(pipeline, profile, load, seed)
     if profile.resolution == "batches":
@@ -38,7 +38,7 @@ def build_engine(
 
 
 def _bounded(pipeline: SimulatedPipeline, profile: Profile, load: Workload) -> SimulatedPipeline:
-    """Bound queues between operators: on Spark, full queues are what causes back-pressure."""
+    """Limit the queues between operators: on Spark, full queues cause back-pressure."""
     buffer_s = profile.batches.but(**pipeline.batches).buffer_s
     if buffer_s is None:
         return pipeline
@@ -51,7 +51,7 @@ def _bounded(pipeline: SimulatedPipeline, profile: Profile, load: Workload) -> S
 
 
 class SourceFeed(NamedTuple):
-    """What comes into a topic that no operator fills, and how single records come."""
+    """Load of a source topic, and the distribution of its arrivals."""
 
     load: Workload
     arrivals: str = "deterministic"
@@ -61,11 +61,11 @@ class SourceFeed(NamedTuple):
 def build_batches(
     pipeline: SimulatedPipeline, profile: Profile, feeds: Mapping[str, SourceFeed], seed: int
 ) -> "BatchEngine":
-    """Make an engine that goes batch by batch; feeds are by the topic that a source reads."""
-    # loaded where it is asked for: it needs Arrow, which other runs shall not wait for
+    """Build a batch-level engine; `feeds` has the load of each source topic."""
+    # imported here because it loads Arrow, which slows down the start of other runs
     from penstock.engines.simulator.batches.binned_topic import produced_rows  # noqa: PLC0415
     from penstock.engines.simulator.batches.engine import BatchEngine  # noqa: PLC0415
-    from penstock.engines.simulator.batches.simulation import BatchWalk  # noqa: PLC0415
+    from penstock.engines.simulator.batches.simulation import BatchSimulator  # noqa: PLC0415
 
     rules = profile.batches.but(**pipeline.batches)
     rows = {
@@ -73,7 +73,7 @@ def build_batches(
         for topic, feed in feeds.items()
     }
     return BatchEngine(
-        BatchWalk(pipeline, rules, profile.rescaling, rows, seed),
+        BatchSimulator(pipeline, rules, profile.rescaling, rows, seed),
         batch_s=rules.batch_s,
         window_s=profile.monitor.window_s,
         max_replicas=profile.max_replicas,
@@ -81,7 +81,7 @@ def build_batches(
 
 
 def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, Iterator[int]]:
-    """Whole records of each second for each source; shares add up to what the load offers."""
+    """Return the whole records of each second by source; the shares add up to the load."""
     sources = [op for op in pipeline.operators if not op.upstream]
     if len(sources) == 1 and sources[0].share == 1.0:
         return {sources[0].name: _counts(load)}
@@ -89,7 +89,7 @@ def _offered(pipeline: SimulatedPipeline, load: Workload) -> Mapping[str, Iterat
 
 
 def _counts(load: Workload) -> Iterator[int]:
-    """Whole records of each second, made for a while at a time, so that few are held."""
+    """Yield the whole records of each second, computed in blocks to save memory."""
     seconds = round(load.duration_s / STEP_S)
     for first in range(0, seconds, _BLOCK):
         length_s = min(_BLOCK, seconds - first) * STEP_S

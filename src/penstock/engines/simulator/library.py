@@ -1,4 +1,4 @@
-"""The profiles and pipelines that ship, and those of other people by path."""
+"""Loads profiles and simulated pipelines: the built-in ones by name, others by path."""
 
 from importlib import resources
 from pathlib import Path
@@ -10,17 +10,17 @@ from penstock.engines.simulator.profile import Profile, parse_profile
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, parse_toml, read_text
 
-#: Older names of profiles; run directories and grids still have them.
+#: Former names of profiles, which old run directories and grids still contain.
 _ALIASES = {"spark-batches": "spark"}
 
 
 def profiles() -> tuple[str, ...]:
-    """Names of the profiles that ship."""
+    """Names of the built-in profiles."""
     return _names("profiles")
 
 
 def pipelines() -> tuple[str, ...]:
-    """Names of the simulated pipelines that ship."""
+    """Names of the built-in simulated pipelines."""
     return _names("pipelines")
 
 
@@ -30,8 +30,8 @@ def load_profile(name: str) -> Profile:
     data, where = _read(name, "profiles", "engine")
     try:
         return parse_profile(Path(name).stem, data)
-    except InputError as wrong:
-        raise wrong.at(where) from None
+    except InputError as error:
+        raise error.at(where) from None
 
 
 def load_pipeline(name: str) -> SimulatedPipeline:
@@ -39,25 +39,25 @@ def load_pipeline(name: str) -> SimulatedPipeline:
     data, where = _read(name, "pipelines", "query")
     try:
         return parse_pipeline(Path(name).stem, data)
-    except InputError as wrong:
-        raise wrong.at(where) from None
+    except InputError as error:
+        raise error.at(where) from None
 
 
-def _names(room: str) -> tuple[str, ...]:
-    files = resources.files(__package__).joinpath(room).iterdir()
+def _names(folder: str) -> tuple[str, ...]:
+    files = resources.files(__package__).joinpath(folder).iterdir()
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 
 
-def _read(name: str, room: str, what: str) -> tuple[dict[str, Any], str]:
+def _read(name: str, folder: str, field: str) -> tuple[dict[str, Any], str]:
     if name.endswith(".toml"):
         path = Path(name)
         if not is_file(path):
-            raise InputError(what, f"there is no file {name!r}")
+            raise InputError(field, f"there is no file {name!r}")
         text, where = read_text(path), name
     else:
-        if name not in _names(room):
-            hint = nearest(name, _names(room)) + "; a file is given as ./mine.toml"
-            raise InputError(what, f"unknown {what} {name!r}", hint)
-        text = resources.files(__package__).joinpath(room, f"{name}.toml").read_text("utf-8")
+        if name not in _names(folder):
+            hint = nearest(name, _names(folder)) + "; a file is given as ./mine.toml"
+            raise InputError(field, f"unknown {field} {name!r}", hint)
+        text = resources.files(__package__).joinpath(folder, f"{name}.toml").read_text("utf-8")
         where = f"{name}.toml"
     return parse_toml(text, where), where

@@ -1,6 +1,6 @@
-"""What a simulator runs: operators with the speed of one replica, joined to a pipeline.
+"""Simulated pipelines: operators with the capacity of one replica, and their edges.
 
-Ready ones are TOML files beside this module, each number with where it comes from.
+The built-in ones are TOML files in `pipelines/`, which give the source of each number.
 """
 
 from collections.abc import Mapping
@@ -12,37 +12,37 @@ from penstock.core.topology import Topology
 from penstock.engines.simulator.batches.model import Costs
 from penstock.errors import InputError, nearest
 
-#: Records/s of a replica, or records sent for one taken; its inverse is the least.
+#: Maximum of records/s of a replica and of records sent per record; the inverse is the minimum.
 MAX_RATE = 1e12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedOperator:
-    """One operator."""
+    """One operator of a simulated pipeline."""
 
     name: str
     upstream: tuple[str, ...] = ()
-    #: Records/s that one replica takes when it is never idle.
+    #: Records/s that one replica processes when it is never idle.
     capacity_rate: float
-    #: Records sent to each downstream operator for each record taken; 1 where absent.
+    #: Records sent to each downstream operator per record processed; 1 where absent.
     sent: Mapping[str, float] = field(default_factory=FrozenDict)
     replicas: int = 1
     min_replicas: int = 1
     max_replicas: int | None = None
     #: State that has to move when parallelism changes, in megabytes.
     state_mb: float = 0.0
-    #: Native stateful operators of Spark stop for a change even where others do not.
+    #: Whether it is a native stateful operator of Spark, which stops for every change.
     native: bool = False
-    #: How service times vary, where records are followed one by one.
+    #: Distribution of service times; used at resolution records.
     distribution: str = "exponential"
     scv: float | None = None
     #: Share of the offered load that this source gets; ignored elsewhere.
     share: float = 1.0
-    #: Records that may wait before those who fill its queue are held, where batches are followed.
+    #: Waiting records above which upstream operators are held back; used at resolution batches.
     queue_limit: int | None = None
-    #: What its batches cost, where batches are followed; None: what fits `capacity_rate`.
+    #: Costs of its batches, used at resolution batches; None: derived from `capacity_rate`.
     costs: Costs | None = None
-    #: Share of each slice in the rows, if keys do not fall evenly.
+    #: Share of each slice in the rows, if keys are not evenly distributed.
     slice_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,16 +70,16 @@ class SimulatedOperator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedPipeline:
-    """Operators joined to a pipeline."""
+    """Operators and the edges between them."""
 
     name: str
     operators: tuple[SimulatedOperator, ...]
-    #: What a record should at most take end to end.
+    #: Objective for the end-to-end latency of a record.
     objective_s: float | None = None
-    #: Numbers of the real pipeline that it was measured with, as they were given.
+    #: The `--set` values of the real pipeline that it was measured with.
     numbers: Mapping[str, str] = field(default_factory=FrozenDict)
-    #: Numbers of batches that this pipeline has in its own way, where batches are followed: how
-    #: much its operators get in each other's way depends on what they do.
+    #: Overrides of the profile's `batches` section for this pipeline: how much its operators slow
+    #: each other down depends on their work. Used at resolution batches.
     batches: Mapping[str, float] = field(default_factory=FrozenDict)
     topology: Topology = field(init=False, repr=False, compare=False)
 
@@ -94,7 +94,7 @@ class SimulatedPipeline:
                     raise InputError(f"{op.name}.sent", problem, nearest(target, known))
 
     def visits(self) -> dict[str, float]:
-        """Records that reach each operator for each record offered to the pipeline."""
+        """Return the records that reach each operator per record offered to the pipeline."""
         by_name = {op.name: op for op in self.operators}
         visits: dict[str, float] = {}
         for name in self.topology.order:
@@ -104,7 +104,7 @@ class SimulatedPipeline:
         return visits
 
     def starting_with(self, replicas: Mapping[str, int] | int) -> "SimulatedPipeline":
-        """The same pipeline with other replicas at the start, for all or for some by name."""
+        """Return the pipeline with other initial replicas, for all operators or some by name."""
         wanted = replicas if isinstance(replicas, Mapping) else dict.fromkeys(self.names, replicas)
         for name in wanted:
             if name not in self.names:
@@ -119,10 +119,10 @@ class SimulatedPipeline:
         return tuple(op.name for op in self.operators)
 
     def as_one_job(self) -> "SimulatedPipeline":
-        """The pipeline as the reactive mode sees it: one number of slots for all operators.
+        """Return the pipeline as Flink's reactive mode sees it: one slot count for all operators.
 
-        A slot carries every operator and shares its processor between them, so one record
-        costs it the sum of what it costs each of them.
+        Every slot runs all operators on one processor, so the cost of a record is the sum of its
+        costs at all operators.
         """
         visits = self.visits()
         cost_s = sum(visits[op.name] / op.capacity_rate for op in self.operators)

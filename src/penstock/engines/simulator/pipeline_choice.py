@@ -9,7 +9,7 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile
 from penstock.workloads.workload import Workload
 
-#: A peak beyond this many times what the measured operators carry belongs to another scale.
+#: A load whose peak exceeds the measured capacity by this factor belongs to another scale.
 MAX_OVERLOAD = 10.0
 
 
@@ -29,7 +29,7 @@ def choose_pipeline(profile: Profile, query: str, load: Workload) -> SimulatedPi
 
 
 def max_rate(pipeline: SimulatedPipeline, profile: Profile) -> float:
-    """Records/s that the pipeline carries with as many replicas as allowed."""
+    """Return the records/s that the pipeline can process with its maximum of replicas."""
     visits = pipeline.visits()
     limits = {op.name: op.max_replicas or profile.max_replicas or inf for op in pipeline.operators}
     return min(
@@ -54,7 +54,7 @@ def scale_pipeline(
 
 
 def _scale(op: SimulatedOperator, library: SimulatedOperator, rules: Batches) -> SimulatedOperator:
-    """Let one measured row stand for several: their time, chunks and queues scale alike."""
+    """Scale a measured operator to the capacity of the library: row time, chunks and queue."""
     costs = op.costs or Costs(row_s=1 / op.capacity_rate)
     rows = library.capacity_rate / costs.capacity_rate(rules)
     chunk_rows = round(costs.chunk_rows * rows) if costs.chunk_rows else None

@@ -1,4 +1,4 @@
-"""A simulated pipeline as it stands in a TOML file, or in a profile that was measured with it."""
+"""Reads simulated pipelines from TOML files, or from the profile they were measured with."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -78,14 +78,14 @@ def _values(operator: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _batches(data: Mapping[str, Any]) -> Mapping[str, float]:
     try:
-        read = Batches.parse(data, "number of batches")
-    except InputError as wrong:
-        raise wrong.under("batches") from None
-    return FrozenDict({name: getattr(read, name) for name in data})
+        batches = Batches.parse(data, "number of batches")
+    except InputError as error:
+        raise error.under("batches") from None
+    return FrozenDict({name: getattr(batches, name) for name in data})
 
 
 def _costs(operator: str, data: Mapping[str, Any]) -> Costs:
     try:
         return Costs.parse(data, "cost of an operator")
-    except InputError as wrong:
-        raise wrong.under(f"operators.{operator}.costs") from None
+    except InputError as error:
+        raise error.under(f"operators.{operator}.costs") from None

@@ -1,6 +1,6 @@
-"""How an engine behaves, and what its monitor shows: one readable TOML file per kind of engine."""
+"""Profiles: how an engine behaves and what its monitor shows, one TOML file per engine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,13 +10,12 @@ from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_file import parse_pipeline
 from penstock.engines.simulator.records.model import QUEUES
-from penstock.engines.simulator.resolutions import check_resolution, check_used
 from penstock.errors import InputError, nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescaling(Params):
-    """What changing the parallelism costs."""
+    """Costs of a change of parallelism."""
 
     scope: str = param(
         "operator", "who stops for a change", choices=("nobody", "native", "operator", "job")
@@ -31,7 +30,7 @@ class Rescaling(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queues(Params):
-    """Where records wait."""
+    """Queues of the engine."""
 
     buffer_s: float | None = param(
         None, "work that fits in front of an operator; none: unbounded", unit="s", low=0, above=True
@@ -54,7 +53,7 @@ class Queues(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monitor(Params):
-    """What the policies see instead of the truth."""
+    """How measurements differ from the true values."""
 
     scrape_s: float = param(5.0, "how often measures are taken", unit="s", low=0, above=True)
     window_s: float = param(15.0, "what they are averaged over", unit="s", low=0, above=True)
@@ -70,7 +69,7 @@ class Monitor(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop(Params):
-    """How often the policy is asked."""
+    """How often the policy decides."""
 
     interval_s: float = param(15.0, "time between two decisions", unit="s", low=0, above=True)
     sleeps: bool = param(False, "nothing is measured during a cool-down")
@@ -78,34 +77,34 @@ class Loop(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One kind of engine with its monitor and the guards it was run with."""
+    """One engine with its monitor and the guards of its experiments."""
 
     name: str
     summary: str = ""
-    #: "fluid"; "records" or "batches" where every one of them is followed.
+    #: "fluid", or "records" or "batches" to simulate each record or micro-batch.
     resolution: str = "fluid"
     rescaling: Rescaling = field(default_factory=Rescaling)
     queues: Queues = field(default_factory=Queues)
     batches: Batches = field(default_factory=Batches)
     monitor: Monitor = field(default_factory=Monitor)
-    #: What the monitor shows one policy in another way: each asked with queries of its own.
+    #: Fields of the monitor that differ for single policies, which used other metric queries.
     monitor_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
     loop: Loop = field(default_factory=Loop)
-    #: Guards that belong to the set-up, and those that one policy has besides.
+    #: Guards of the set-up, and additional ones of single policies.
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards_for: Mapping[str, Mapping[str, Any]] = field(default_factory=FrozenDict)
     max_replicas: int | None = None
-    #: The runs that it was fitted to, if it was.
+    #: The runs that it was calibrated with, if any.
     runs: tuple[str, ...] = ()
-    #: Pipelines as they were measured on this very engine; others come from files of their own.
+    #: Pipelines that were measured on this engine; others come from the library.
     pipelines: Mapping[str, SimulatedPipeline] = field(default_factory=FrozenDict)
 
     def monitor_of(self, policy: str) -> Monitor:
-        """The monitor as it shows things to one policy."""
+        """Return the monitor for one policy."""
         return self.monitor.but(**self.monitor_for.get(policy, {}))
 
     def guards_of(self, policy: str) -> dict[str, Any]:
-        """The guards of the set-up for one policy."""
+        """Return the guards of the set-up for one policy."""
         return {**self.guards, **self.guards_for.get(policy, {})}
 
 
@@ -117,10 +116,27 @@ _SECTIONS: dict[str, type[Params]] = {
     "loop": Loop,
 }
 _PLAIN = ("summary", "resolution", "runs", "max_replicas", "guards")
+_FLUID_QUEUES = ("buffer_s", "retention_s", "retention_block_s", "hop_s", "batch_s")
+_RECORD_QUEUES = ("queue", "arrival_scv", "queue_size", "timeout_s")
+_RESCALING = ("scope", "pause_s", "delay_s")
+
+#: The fields that a resolution uses of a section; it uses all fields of a section not listed here.
+_USED: dict[str, dict[str, tuple[str, ...]]] = {
+    "fluid": {"queues": _FLUID_QUEUES, "batches": ()},
+    # its monitor is exact, and a restart always drops the queues
+    "records": {"rescaling": _RESCALING, "queues": _RECORD_QUEUES, "monitor": (), "batches": ()},
+    # queues and measurements come from the micro-batch engine's code
+    "batches": {
+        "rescaling": (*_RESCALING, "pause_s_per_gb", "warmup_s", "warmup_speed"),
+        "queues": (),
+        "monitor": ("window_s",),
+    },
+}
+RESOLUTIONS = tuple(_USED)
 
 
 def parse_profile(name: str, data: Mapping[str, Any]) -> Profile:
-    """Read a profile from parsed TOML; sections named `x.policy` hold for one policy only."""
+    """Read a profile from parsed TOML; a section `x.policy` applies to that policy only."""
     data = _rename_level(data)
     known = [*_SECTIONS, *_PLAIN, "pipelines"]
     for key in data:
@@ -152,24 +168,51 @@ def _rename_level(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _section(resolution: str, section: str, given: Mapping[str, Any], where: str) -> Params:
-    """Read numbers of a section, all of which change something at this resolution."""
+    """Read a section; refuse fields without an effect at this resolution."""
     try:
         parsed = _SECTIONS[section].parse(given)
         check_used(resolution, section, given)
-    except InputError as wrong:
-        raise wrong.under(where) from None
+    except InputError as error:
+        raise error.under(where) from None
     return parsed
+
+
+def check_resolution(resolution: object) -> None:
+    """Refuse an unknown resolution."""
+    if resolution not in RESOLUTIONS:
+        raise InputError(
+            "resolution",
+            f"unknown resolution {resolution!r}",
+            nearest(str(resolution), RESOLUTIONS),
+        )
+
+
+def check_used(resolution: str, section: str, names: Iterable[str]) -> None:
+    """Refuse fields of a section that have no effect at this resolution.
+
+    Accepting them would suggest that they were simulated.
+
+    >>> check_used("batches", "queues", ["hop_s"])
+    Traceback (most recent call last):
+    penstock.errors.InputError: hop_s: changes nothing at resolution batches
+    hint: it is used at resolution fluid
+    """
+    for name in names:
+        users = [user for user in RESOLUTIONS if name in _USED[user].get(section, (name,))]
+        if resolution not in users:
+            hint = f"it is used at resolution {' and '.join(users)}"
+            raise InputError(name, f"changes nothing at resolution {resolution}", hint)
 
 
 def _pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     try:
         return parse_pipeline(name, data)
-    except InputError as wrong:
-        raise wrong.under(f"pipelines.{name}") from None
+    except InputError as error:
+        raise error.under(f"pipelines.{name}") from None
 
 
 def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:
-    """Return a profile with single numbers changed, named as `section.field`."""
+    """Return a profile with single fields changed, named as `section.field`."""
     for path, value in changes.items():
         section, _, name = path.partition(".")
         if section not in _SECTIONS or not name:
@@ -178,8 +221,8 @@ def with_changes(profile: Profile, changes: Mapping[str, Any]) -> Profile:
         part = getattr(profile, section)
         given = _section(profile.resolution, section, {name: value}, f"profile.{section}")
         profile = replace(profile, **{section: part.but(**{name: getattr(given, name)})})
-        if section == "monitor":  # what is set by hand holds for every policy
-            single = {who: _without(own, name) for who, own in profile.monitor_for.items()}
+        if section == "monitor":  # an explicit change applies to every policy
+            single = {policy: _without(own, name) for policy, own in profile.monitor_for.items()}
             profile = replace(profile, monitor_for=single)
     return profile
 
@@ -189,7 +232,7 @@ def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _split(section: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plain keys, and tables for single policies."""
+    """Split a section into its own fields and the tables of single policies."""
     plain = {key: value for key, value in section.items() if not isinstance(value, Mapping)}
     single = {key: dict(value) for key, value in section.items() if isinstance(value, Mapping)}
     return plain, single

@@ -298,7 +298,7 @@ class SparkEngine:
         return self._before_s + (self._at if is_in_time else passed_s)
 
     @property
-    def failed(self) -> Mapping[str, str]:
+    def operator_errors(self) -> Mapping[str, str]:
         """Operators that stopped, and why."""
         return dict(self._starter.failed)
 
@@ -361,7 +361,7 @@ class SparkEngine:
         """Let the executors follow the sum of what was asked for."""
         if self.executors is not None:
             replicas = sum(map(self._requested, self.pipeline.operators))
-            self._events += map(self._in_run_time, self.executors.follow(replicas, now))
+            self._events += map(self._in_run_time, self.executors.resize(replicas, now))
 
     def _second(self, at: float) -> float:
         """The second of the run at a time of its clock."""

@@ -15,7 +15,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import DamagedError, InputError
 from penstock.files.text import is_file
-from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.slice_options import Slicing, state_schemas
 from penstock.state.check import StateDamage, check
 from penstock.state.handle import State
 from penstock.state.keys import same_keys

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import InputError
 from penstock.pipelines.kinds.kind import REPLICA_OPTIONS, OperatorKind, Schemas, Topics
 from penstock.pipelines.kinds.schemas import check_output_declared, how_to_declare
-from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.slice_options import Slicing, state_schemas
 from penstock.pipelines.topic_declaration import DeclaredTopic
 from penstock.topics.partition import Partition
 

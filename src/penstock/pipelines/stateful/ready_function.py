@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.pipelines.stateful.columns import column_of, time_of
-from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.stateful.slice_options import Slicing
 from penstock.state.handle import State
 from penstock.topics.schema import EVENT, schema_text, with_event
 

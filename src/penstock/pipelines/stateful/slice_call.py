@@ -8,7 +8,7 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.row_conversion import fit_rows
 from penstock.pipelines.source_location import place_of
-from penstock.pipelines.stateful.slicing import Slicing
+from penstock.pipelines.stateful.slice_options import Slicing
 from penstock.state.handle import State
 from penstock.topics.hashing import hash_keys, split
 from penstock.topics.schema import EVENT, with_event

@@ -1,7 +1,7 @@
 """Tries a function with state on a few batches, without a stream and without Spark.
 
 >>> import pyarrow as pa
->>> from penstock.pipelines.stateful.slicing import Slicing
+>>> from penstock.pipelines.stateful.slice_options import Slicing
 >>> def spent(batch, state):
 ...     known = state.get(batch.select(["user"]))
 ...     new = {"user": batch["user"], "cost": batch["cost"]}
@@ -27,7 +27,7 @@ from penstock.errors import InputError, nearest
 from penstock.pipelines.row_conversion import fit_rows
 from penstock.pipelines.stateful.ready_function import Ready
 from penstock.pipelines.stateful.slice_call import SliceFunction, call_slice, split_inputs
-from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.slice_options import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import later, latest_time, watermark_after
 from penstock.state.compaction import merge_count
 from penstock.state.handle import State

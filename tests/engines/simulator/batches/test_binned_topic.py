@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engines.simulator.batches.binned_topic import (
-    NOTHING,
+    NO_ROWS,
     BinnedRows,
     BinnedTopic,
     join_rows,
@@ -61,8 +61,8 @@ def test_a_record_has_few_bins_and_all_rows(pairs: list[tuple[int, int]]) -> Non
 
 
 def test_nothing_has_no_bins() -> None:
-    assert NOTHING.events() == ()
-    assert join_rows([]) is NOTHING
+    assert NO_ROWS.events() == ()
+    assert join_rows([]) is NO_ROWS
 
 
 @pytest.mark.parametrize("load", [Workload.of_steps([20, 3, 2000], step_s=70.0)])

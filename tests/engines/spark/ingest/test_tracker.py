@@ -40,14 +40,14 @@ def written(rows: int) -> tuple[Segment, ...]:
 
 def test_latency_counts_from_the_arrival_and_not_from_old_event_times() -> None:
     arrivals = Arrivals()
-    arrivals.follow(batch(0, rows=10, at=100.0, outputs={"raw": written(10)}))
-    arrivals.follow(batch(1, rows=30, at=200.0, outputs={"raw": written(30)}))
+    arrivals.assign_arrivals(batch(0, rows=10, at=100.0, outputs={"raw": written(10)}))
+    arrivals.assign_arrivals(batch(1, rows=30, at=200.0, outputs={"raw": written(30)}))
     # half of the rows are filtered out, and the next operator sees the rest of both batches
     middle = batch(0, rows=20, at=201.0, start={"raw": 0}, end={"raw": 40})
     middle = BatchRecord(**{**_fields(middle), "outputs": {"clean": written(20)}})
-    assert arrivals.follow(middle).events == ((100.0, 5), (200.0, 15))
+    assert arrivals.assign_arrivals(middle).events == ((100.0, 5), (200.0, 15))
     last = batch(0, rows=20, at=202.0, start={"clean": 0}, end={"clean": 20})
-    assert arrivals.follow(last).events == ((100.0, 5), (200.0, 15))
+    assert arrivals.assign_arrivals(last).events == ((100.0, 5), (200.0, 15))
     assert [*arrivals.read("clean", 4, 7)] == [(100.0, 1), (200.0, 2)]
 
 

@@ -1,4 +1,4 @@
-"""Rows of a topic by when they were due: counts in bins, so that a million rows cost no more."""
+"""Topics of the batch-level simulator: rows are counts per bin of due time, not single rows."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -12,29 +12,29 @@ from penstock.workloads.arrivals import arrivals
 from penstock.workloads.piecewise import FloatArray
 from penstock.workloads.workload import Workload
 
-#: Seconds of a load that are counted at once.
+#: Seconds of load that are converted to counts at a time.
 _BLOCK_S = 60.0
 
 
 class BinnedRows(NamedTuple):
-    """Rows in the order in which they were written: due times, and how many of each."""
+    """Rows in the order of writing: due times, and the number of rows for each."""
 
     due: FloatArray
     counts: NDArray[np.int64]
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         return int(self.counts.sum())
 
     def between(self, start: int, end: int) -> "BinnedRows":
-        """Return the rows from one place to another."""
+        """Return the rows at positions [start, end)."""
         edges = np.concatenate(([0], np.cumsum(self.counts)))
         counts = np.diff(np.clip(edges, start, end))
         return BinnedRows(self.due[counts > 0], counts[counts > 0])
 
     def events(self) -> Events:
-        """As a record of a batch has them: in few bins of equal width."""
+        """Return event counts for a batch record: at most `MAX_BINS` bins of equal width."""
         if not len(self.due):
             return ()
         low, high = float(self.due.min()), float(self.due.max())
@@ -44,31 +44,31 @@ class BinnedRows(NamedTuple):
         return tuple(zip(((places + 0.5) * width).tolist(), counts.tolist(), strict=True))
 
 
-NOTHING = BinnedRows(np.empty(0), np.empty(0, dtype=np.int64))
+NO_ROWS = BinnedRows(np.empty(0), np.empty(0, dtype=np.int64))
 
 
 def join_rows(parts: list[BinnedRows]) -> BinnedRows:
-    """Return several rows as one."""
+    """Concatenate parts."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
-        return NOTHING
+        return NO_ROWS
     return BinnedRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def whole_rows(
-    due: FloatArray, expected: NDArray[np.floating], rest: float
+    due: FloatArray, expected: NDArray[np.floating], remainder: float
 ) -> tuple[BinnedRows, float]:
-    """Return whole rows for parts of some, and what is left: of this time, and of the last."""
-    reached = np.cumsum(expected) + rest
+    """Round expected counts down to whole rows; return them and the remainder to carry over."""
+    reached = np.cumsum(expected) + remainder
     whole = np.floor(reached + 1e-9)
-    left = float(reached[-1] - whole[-1]) if len(whole) else rest
+    left = float(reached[-1] - whole[-1]) if len(whole) else remainder
     counts = np.diff(whole, prepend=0.0).astype(np.int64)
     return BinnedRows(due[counts > 0], counts[counts > 0]), left
 
 
 class BinnedTopic:
-    """A topic in which readers have offsets; what all of them left behind is forgotten."""
+    """A topic that is read by offset; rows that all readers have passed are deleted."""
 
     def __init__(self) -> None:
         self.first = self.end = 0
@@ -77,11 +77,11 @@ class BinnedTopic:
         self._starts: list[int] = []
 
     def refresh(self) -> int:
-        """Return the end; nothing comes in unseen."""
+        """Return the end offset; part of the topic interface of `OperatorTracker`."""
         return self.end
 
     def append(self, rows: BinnedRows) -> None:
-        """Write rows; they are one commit."""
+        """Append rows as one commit."""
         self._commits.append(rows)
         self._starts.append(self.end)
         self.end += rows.total
@@ -99,27 +99,31 @@ class BinnedTopic:
             at += 1
 
     def forget(self, before: int) -> None:
-        """Forget the commits that end before an offset, now and then."""
-        gone = bisect_right(self._starts, before) - 1
-        if gone > 1000:
-            del self._commits[:gone], self._starts[:gone]
+        """Delete the commits that end before an offset, in batches of more than 1000."""
+        old_commits = bisect_right(self._starts, before) - 1
+        if old_commits > 1000:
+            del self._commits[:old_commits], self._starts[:old_commits]
 
 
 def produced_rows(load: Workload, kind: str, seed: int, write_s: float) -> Iterator[BinnedRows]:
-    """Yield what a producer writes each time: the rows that became due since the last time."""
+    """Yield the rows of each write of a producer: those that became due since the last write."""
     bins_a_write = max(1, round(write_s / BIN_S))
     width = write_s / bins_a_write
-    counted = _even(load, width) if kind == "deterministic" else _drawn(load, kind, seed, width)
-    left = np.empty(0, dtype=np.int64)
+    blocks = (
+        _even_counts(load, width)
+        if kind == "deterministic"
+        else _drawn_counts(load, kind, seed, width)
+    )
+    pending = np.empty(0, dtype=np.int64)
     bins = 0
-    for block in counted:
-        left = np.concatenate((left, block))
-        whole = len(left) // bins_a_write * bins_a_write
+    for block in blocks:
+        pending = np.concatenate((pending, block))
+        whole = len(pending) // bins_a_write * bins_a_write
         for begin in range(0, whole, bins_a_write):
-            yield _rows(left[begin : begin + bins_a_write], bins + begin, width)
-        bins, left = bins + whole, left[whole:]
-    if len(left):
-        yield _rows(left, bins, width)
+            yield _rows(pending[begin : begin + bins_a_write], bins + begin, width)
+        bins, pending = bins + whole, pending[whole:]
+    if len(pending):
+        yield _rows(pending, bins, width)
 
 
 def _rows(counts: NDArray[np.int64], first: int, width: float) -> BinnedRows:
@@ -127,7 +131,7 @@ def _rows(counts: NDArray[np.int64], first: int, width: float) -> BinnedRows:
     return BinnedRows(((first + kept + 0.5) * width).astype(np.float64), counts[kept])
 
 
-def _even(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:
+def _even_counts(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:
     bins = round(_BLOCK_S / width)
     begin = 0
     while begin * width < load.duration_s - 1e-9:
@@ -136,7 +140,9 @@ def _even(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:
         begin += bins
 
 
-def _drawn(load: Workload, kind: str, seed: int, width: float) -> Iterator[NDArray[np.int64]]:
+def _drawn_counts(
+    load: Workload, kind: str, seed: int, width: float
+) -> Iterator[NDArray[np.int64]]:
     bins = round(_BLOCK_S / width)
     parts = arrivals(kind, load, seed=seed)
     ready: FloatArray = np.empty(0)

@@ -1,7 +1,7 @@
-"""The batch-level simulator behind the engine port; the monitor is that of Spark.
+"""The batch-level simulator behind the engine port.
 
-Its batches leave the same records as those on Spark, so snapshots, latency and replica-seconds
-come about by the very same functions.
+Its batches write the same records as batches on Spark, and the same functions compute snapshots,
+latency and replica-seconds from them.
 """
 
 from collections.abc import Mapping
@@ -14,39 +14,46 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
-from penstock.engines.simulator.batches.simulation import BatchWalk
+from penstock.engines.simulator.batches.simulation import BatchSimulator
 from penstock.engines.simulator.model import SimulatedOperator
 from penstock.errors import NotReadyError, RescaleError
 
-#: Replicas at most where nobody says.
-_MOST = 1 << 16
+#: Maximum of replicas where neither pipeline nor profile sets one.
+_UNLIMITED_REPLICAS = 1 << 16
 
 
 class BatchEngine:
-    """A `BatchWalk` that can be observed and rescaled."""
+    """A `BatchSimulator` that can be observed and rescaled."""
 
     def __init__(
-        self, walk: BatchWalk, *, batch_s: float, window_s: float, max_replicas: int | None = None
+        self,
+        simulator: BatchSimulator,
+        *,
+        batch_s: float,
+        window_s: float,
+        max_replicas: int | None = None,
     ) -> None:
-        self._walk, self._window_s = walk, window_s
-        self._models = {op.name: op for op in walk.pipeline.operators}
-        self._topology = walk.pipeline.topology
-        self._filled = {out.name for one in walk.stations.values() for out in one.outputs}
-        self._most = {n: op.max_replicas or max_replicas for n, op in self._models.items()}
-        self._followed = {
-            name: self._follow(self._models[name], batch_s) for name in self._topology.order
+        self._simulator, self._window_s = simulator, window_s
+        self._models = {op.name: op for op in simulator.pipeline.operators}
+        self._topology = simulator.pipeline.topology
+        self._output_topics = {
+            out.name for station in simulator.stations.values() for out in station.outputs
+        }
+        self._max_replicas = {n: op.max_replicas or max_replicas for n, op in self._models.items()}
+        self._trackers = {
+            name: self._track(self._models[name], batch_s) for name in self._topology.order
         }
         self._snapshot: Snapshot | None = None
         self._events: list[Event] = []
-        self._looked_s = 0.0
+        self._updated_s = 0.0
 
-    def _follow(self, model: SimulatedOperator, batch_s: float) -> OperatorTracker:
-        station = self._walk.stations[model.name]
-        one = OperatorTracker(
+    def _track(self, model: SimulatedOperator, batch_s: float) -> OperatorTracker:
+        station = self._simulator.stations[model.name]
+        tracker = OperatorTracker(
             name=model.name,
             upstream=model.upstream,
             min_replicas=model.min_replicas,
-            max_replicas=self._most[model.name] or _MOST,
+            max_replicas=self._max_replicas[model.name] or _UNLIMITED_REPLICAS,
             log=_Log(station.records),
             topics=dict(station.topics),
             batch_s=batch_s,
@@ -54,112 +61,112 @@ class BatchEngine:
             requested=model.replicas,
             running=model.replicas,
         )
-        one.begin()
-        return one
+        tracker.begin()
+        return tracker
 
     # --- the port
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas only; who pauses for a change depends on the profile."""
-        return Capabilities(pauses=self._walk.pausing_operators)
+        """Changes of replicas only; the profile defines which operators pause for a change."""
+        return Capabilities(pauses=self._simulator.pausing_operators)
 
     def advance(self, seconds: float) -> None:
-        """Let simulated time pass, with a look at records and queues as often as on Spark."""
-        until_s = self._walk.now_s + seconds
-        while self._walk.now_s < until_s:
-            self._walk.advance(min(until_s, self._walk.now_s + LOOK_S))
-            self._look()
+        """Advance simulated time; records and queues are read as often as on Spark."""
+        until_s = self._simulator.now_s + seconds
+        while self._simulator.now_s < until_s:
+            self._simulator.advance(min(until_s, self._simulator.now_s + LOOK_S))
+            self._update_trackers()
         self._snapshot = None
 
-    def _look(self) -> None:
-        now_s = self._walk.now_s
-        passed_s, self._looked_s = now_s - self._looked_s, now_s
-        for one in self._followed.values():
-            one.is_changing = self._walk.is_changing(one.name)
-            one.replica_s += one.running * passed_s
-            self._events += one.update(now_s, self._window_s, self._held_s(one.name))
-        self._events += self._walk.events
-        self._walk.events.clear()
+    def _update_trackers(self) -> None:
+        now_s = self._simulator.now_s
+        passed_s, self._updated_s = now_s - self._updated_s, now_s
+        for name, tracker in self._trackers.items():
+            tracker.is_changing = self._simulator.is_changing(name)
+            tracker.replica_s += tracker.running * passed_s
+            self._events += tracker.update(now_s, self._window_s, self._backpressure_s(name))
+        self._events += self._simulator.events
+        self._simulator.events.clear()
 
-    def _held_s(self, name: str) -> float | None:
+    def _backpressure_s(self, name: str) -> float | None:
         is_limited = any(op.queue_limit is not None for op in self._models.values())
-        return self._walk.stations[name].held_s if is_limited else None
+        return self._simulator.stations[name].backpressure_s if is_limited else None
 
     def observe(self) -> Snapshot:
-        """What was measured over the last window; `NotReadyError` while everything stands still."""
+        """Return the measures of the last window; `NotReadyError` while all operators pause."""
         if self._snapshot is None:
             self._snapshot = self._observe()
         return self._snapshot
 
     def _observe(self) -> Snapshot:
-        if self._walk.is_standing:
+        if self._simulator.is_paused:
             raise NotReadyError("the pipeline restarts")
-        now_s = self._walk.now_s
-        seen = build_snapshot(
-            self._followed, now=now_s, began=0.0, window_s=self._window_s, at=now_s
+        now_s = self._simulator.now_s
+        snapshot = build_snapshot(
+            self._trackers, now=now_s, began=0.0, window_s=self._window_s, at=now_s
         )
-        operators = {name: self._with_parts(op) for name, op in seen.operators.items()}
-        return replace(seen, operators=FrozenDict(operators))
+        operators = {name: self._with_edge_rates(op) for name, op in snapshot.operators.items()}
+        return replace(snapshot, operators=FrozenDict(operators))
 
-    def _with_parts(self, op: OperatorSnapshot) -> OperatorSnapshot:
-        """Say how much goes where, if not all goes everywhere; and bounds only where they are."""
+    def _with_edge_rates(self, op: OperatorSnapshot) -> OperatorSnapshot:
+        """Add the rate of each edge where edges differ, and the maximum only where there is one."""
         sent = self._models[op.name].sent
         shares = {name: sent.get(name, 1.0) for name in self._topology.downstream[op.name]}
-        parts: Mapping[str, float] | None = None
+        edge_rates: Mapping[str, float] | None = None
         if len(set(shares.values())) > 1 and op.output_rate is not None:
-            most = max(shares.values())
-            rates = {name: op.output_rate * share / most for name, share in shares.items()}
-            parts = FrozenDict(rates)
-        return replace(op, sent=parts, max_parallelism=self._most[op.name])
+            largest = max(shares.values())
+            rates = {name: op.output_rate * share / largest for name, share in shares.items()}
+            edge_rates = FrozenDict(rates)
+        return replace(op, sent=edge_rates, max_parallelism=self._max_replicas[op.name])
 
     def apply(self, plan: Plan) -> None:
-        """Order replicas; they run from each operator's next batch on."""
-        least = {name: op.min_replicas for name, op in self._models.items()}
-        check_plan(plan, self._most, self.capabilities, least)
-        if self._walk.is_standing:
+        """Request replicas; they run from the next batch of each operator."""
+        min_replicas = {name: op.min_replicas for name, op in self._models.items()}
+        check_plan(plan, self._max_replicas, self.capabilities, min_replicas)
+        if self._simulator.is_paused:
             raise RescaleError("the last change is still being carried out")
         for name, replicas in plan.replicas.items():
-            self._followed[name].request(replicas, self._walk.now_s)
-            self._walk.order(name, replicas)
+            self._trackers[name].request(replicas, self._simulator.now_s)
+            self._simulator.request(name, replicas)
 
     def status(self) -> Status:
-        """Where things stand, and what happened since the last call."""
+        """Return replicas, latency and counts, and the events since the last call."""
         events, self._events = tuple(sorted(self._events, key=lambda event: event.at)), []
-        now_s = self._walk.now_s
+        now_s = self._simulator.now_s
         status = build_status(
-            self._followed, self._topology, self._filled, at=now_s, second=_to_millis
+            self._trackers, self._topology, self._output_topics, at=now_s, second=_to_millis
         )
-        for operator in self._followed.values():
+        for operator in self._trackers.values():
             operator.clear_new()
         events = tuple(replace(event, at=_to_millis(event.at)) for event in events)
-        return replace(status, events=events, pause_s=self._walk.pause_s)
+        return replace(status, events=events, pause_s=self._simulator.pause_s)
 
-    # --- for those who wait for its end
+    # --- end of a run
 
     @property
     def at(self) -> float:
         """Seconds since the run began."""
-        return self._walk.now_s
+        return self._simulator.now_s
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will be offered."""
-        return self._walk.is_fed
+        """Whether the producers have written all their records."""
+        return self._simulator.is_input_done
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing waits or is in work."""
-        return self._walk.is_drained
+        """Whether all records are written and processed."""
+        return self._simulator.is_drained
 
     @property
-    def failed(self) -> Mapping[str, str]:
-        """Operators that stopped: none ever does."""
+    def operator_errors(self) -> Mapping[str, str]:
+        """Errors of operators by name: simulated operators never fail."""
         return FrozenDict()
 
     @property
     def error(self) -> None:
-        """What ended its producers before their time: nothing does."""
+        """Error of the producers: simulated producers never fail."""
         return
 
 
@@ -168,13 +175,13 @@ def _to_millis(second: float) -> float:
 
 
 class _Log:
-    """The records of a station, read one after the other."""
+    """Batch records of a station, in the interface of a batch log."""
 
     def __init__(self, records: list[BatchRecord]) -> None:
         self._records, self.next = records, 0
 
     def read_new(self) -> list[BatchRecord]:
-        """Return those that came since the last call."""
-        found = self._records[self.next :]
-        self.next += len(found)
-        return found
+        """Return the records since the last call."""
+        new_records = self._records[self.next :]
+        self.next += len(new_records)
+        return new_records

@@ -1,7 +1,7 @@
-"""What the batch-level simulator is given: how long batches take besides their work, and the work.
+"""Parameters of the batch-level simulator: overheads of batches, and costs of operators.
 
-Only these times are a model. Which rows a batch takes, how they are dealt and what is measured of
-it are the runtime's own functions on Spark.
+Only these times are modelled. The functions that choose the rows of a batch, assign them to tasks
+and measure it are the ones that run on Spark.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from penstock.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches(Params):
-    """Micro-batches of all operators: a batch lasts as long as its slowest task, and overhead."""
+    """Overheads of micro-batches: a batch takes its slowest task plus overhead."""
 
     batch_s: float = param(1.0, "time that a batch shall take", unit="s", low=0, above=True)
     gap_s: float = param(0.5, "least time from one plan to the next", unit="s", low=0)
@@ -44,20 +44,19 @@ class Batches(Params):
     )
 
     def slower(self, at_s: float) -> float:
-        """How many times longer overheads take so many seconds after the beginning."""
+        """Return the factor on overheads at a time after the start: the JVM is still cold."""
         return 1 + self.cold * exp(-at_s / self.cold_s)
 
     def overhead_s(self, replicas: float, others: float) -> float:
-        """Mean seconds of a batch in which no task works."""
+        """Return the mean seconds of a batch in which no task runs."""
         return self.fixed_s + self.per_replica_s * replicas + self.per_other_s * others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs(Params):
-    """The work of one operator: a task takes `call_s`, `slice_s` a slice and `row_s` a row.
+    """Costs of one operator: `call_s` per task, `slice_s` per slice and `row_s` per row.
 
-    Replicas that compute at the same time share the processors, so that a slice takes longer
-    with more of them.
+    Concurrent replicas share the processors: each further replica adds `crowd_s` to a slice.
     """
 
     row_s: float = param(0.0, "seconds of a replica for a row", unit="s", low=0)
@@ -82,19 +81,19 @@ class Costs(Params):
     topic: str = param("", "what a source reads, if several read the same")
 
     def check(self) -> None:
-        """Slices cost something only where there are some."""
+        """Refuse costs of slices without slices, and sessions without a gap."""
         if (self.slice_s or self.crowd_s) and not self.slices:
             raise InputError("slices", "missing: it has seconds for each slice")
         if self.new_keys and not self.out_delay_s:
             raise InputError("out_delay_s", "missing: it says how long a key must be silent")
 
     def capacity_rate(self, rules: Batches, replicas: int = 1) -> float:
-        """Rows/s of one replica in full batches, as long as keys fall evenly."""
+        """Return the rows/s of one replica in full batches, for evenly distributed keys."""
         calls_s = (self.slice_s + self.crowd_s * (replicas - 1)) * self.slices / replicas
         fixed_s = self.call_s + calls_s
         if not self.row_s and not fixed_s:
             return 1e9
-        # a batch takes as many rows as took `batch_s` in the last ones, or as are worth its calls
+        # admission aims at `batch_s`, or at a batch long enough to outweigh the cost of its calls
         work_s = max(rules.batch_s, fixed_s, fixed_s + calls_s)
         rows = max(1.0, (work_s - fixed_s) / self.row_s) if self.row_s else 1e9
         lost_s = rules.overhead_s(replicas, 0) + rules.between_s
@@ -102,7 +101,7 @@ class Costs(Params):
 
 
 def fit_costs(capacity_rate: float, rules: Batches) -> Costs:
-    """Return costs that let a replica carry so many rows/s in full batches.
+    """Return costs with which one replica processes `capacity_rate` rows/s in full batches.
 
     >>> round(fit_costs(40.0, Batches()).capacity_rate(Batches()), 6)
     40.0

@@ -1,4 +1,4 @@
-"""Sessions by numbers alone: a row shows if its key is silent behind it for long enough."""
+"""Expected output of session windows, from row counts alone."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,14 @@ from penstock.workloads.piecewise import FloatArray
 def expected_session_ends(
     due: FloatArray, counts: NDArray[np.int64], silent_s: float, new_keys: float, before: int
 ) -> FloatArray:
-    """How many rows at each due time, in order, are expected to be the last of their session.
+    """Return how many rows at each due time are expected to be the last of their session.
 
-    Keys come evenly from all that there are, which each row makes a few more, also those before
-    the first one here. The m-th row has the key of an earlier one with a chance of 1 / (keys m);
-    from the n-th to the N-th none has it with the product of what is left, nearly
-    (n / N) ** (1 / keys).
+    A row ends a session if its key does not occur again within `silent_s`. Due times are sorted;
+    `before` rows came earlier. Keys are drawn uniformly from those known so far, and each row adds
+    `new_keys` keys. So row m has a given key with probability 1 / (new_keys m), and none of the
+    rows n+1 to N has it with probability of about (n / N) ** (1 / new_keys).
     """
     reached = before + np.cumsum(counts)
-    followed = reached[np.searchsorted(due, due + silent_s, side="right") - 1]
-    expected: FloatArray = counts * (reached / followed) ** (1 / new_keys)
+    reached_by_end = reached[np.searchsorted(due, due + silent_s, side="right") - 1]
+    expected: FloatArray = counts * (reached / reached_by_end) ** (1 / new_keys)
     return expected

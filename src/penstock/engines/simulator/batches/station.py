@@ -1,4 +1,4 @@
-"""One operator of the batch-level simulator: what waits for it, what it knows, what it has done."""
+"""One operator of the batch-level simulator: its queue, its state and its batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.dealing import take
 from penstock.engines.microbatch.slice_assignment import homes_of, loads_after
 from penstock.engines.simulator.batches.binned_topic import (
-    NOTHING,
+    NO_ROWS,
     BinnedRows,
     BinnedTopic,
     join_rows,
@@ -23,31 +23,31 @@ from penstock.engines.simulator.batches.session_output import expected_session_e
 from penstock.engines.simulator.batches.task_times import even_tasks, lognormal, sliced_tasks
 from penstock.engines.simulator.profile import Rescaling
 
-#: Before the run began, each operator had an empty batch, as a query on Spark has.
+#: Times of the empty batch with which every operator starts, as a query on Spark does.
 _FIRST_S = (-0.5, -0.4)
 
 
 @dataclass(slots=True, kw_only=True)
 class Output:
-    """A topic that an operator fills, with its rows for each row taken."""
+    """An output topic of an operator, with the rows written for each row read."""
 
     name: str
     topic: BinnedTopic
     share: float
-    #: What is left of rows that are not whole yet.
-    rest: float = 0.0
+    #: Fraction of a row to carry over to the next batch.
+    remainder: float = 0.0
 
-    def thinned(self, rows: BinnedRows) -> BinnedRows:
-        """Return as many rows as come out for those that went in."""
+    def scale_rows(self, rows: BinnedRows) -> BinnedRows:
+        """Return the rows to write for the rows read."""
         if self.share == 1.0:
             return rows
-        thin, self.rest = whole_rows(rows.due, rows.counts * self.share, self.rest)
-        return thin
+        scaled, self.remainder = whole_rows(rows.due, rows.counts * self.share, self.remainder)
+        return scaled
 
 
 @dataclass(slots=True, kw_only=True)
 class BatchStation:
-    """What an operator's source and sink remember on Spark, and where it stands."""
+    """State of one operator: what its source and sink remember on Spark, and its progress."""
 
     name: str
     costs: Costs
@@ -58,43 +58,43 @@ class BatchStation:
     outputs: tuple[Output, ...]
     draw: Generator
     #: Replicas of the next batch.
-    order: int
+    replicas: int
     position: dict[str, int] = field(default_factory=dict)
     records: list[BatchRecord] = field(default_factory=list)
     speed: Throughput = field(default_factory=Throughput)
     loads: list[float] = field(default_factory=list)
-    #: The batch under way, without its outputs, and the rows that it took.
+    #: The running batch, without its outputs, and the rows that it reads.
     current: tuple[BatchRecord, BinnedRows] | None = None
-    #: Nothing waited when it was last asked.
+    #: Whether no rows were waiting at the last plan.
     is_idle: bool = True
-    #: When a plan may be made at the earliest.
-    free_s: float = 0.0
-    #: Rows that may wait before those who fill its queue are held.
+    #: The earliest time of the next plan.
+    next_plan_s: float = 0.0
+    #: Waiting rows above which upstream operators are held back.
     queue_limit: int | None = None
-    #: Seconds that it was held because a queue behind it was full, and since when it is.
-    held_s: float = 0.0
-    held_since_s: float | None = None
-    #: Plans are made only while it does not stand still for a change.
-    is_held: bool = False
-    #: Replicas before the last change, and since when there are others.
-    before: int = 0
+    #: Seconds under back-pressure from a full downstream queue; start of the current period.
+    backpressure_s: float = 0.0
+    backpressure_since_s: float | None = None
+    #: Whether it is paused for a change; it plans no batch meanwhile.
+    is_paused: bool = False
+    #: Replicas before the last change, and the time of that change.
+    replicas_before: int = 0
     changed_s: float = float("-inf")
-    #: Rows that wait for event time to pass, and the latest due time of the batches before.
-    kept: BinnedRows = NOTHING
+    #: Rows that wait for event time to pass, and the latest due time of earlier batches.
+    pending: BinnedRows = NO_ROWS
     latest_s: float = float("-inf")
-    #: Rows still to come that leave nothing behind.
-    barren: int = 0
-    #: Of sessions: rows of which it is known whether they show, and the part of a row that is left.
-    settled: int = 0
-    rest: float = 0.0
-    #: How many of `records` the source has learnt from.
-    learnt: int = 0
+    #: Rows still to be read that produce no output.
+    rows_without_output: int = 0
+    #: Sessions: rows whose output is decided, and the fraction of a row to carry over.
+    settled_rows: int = 0
+    remainder: float = 0.0
+    #: Number of `records` that `speed` and `loads` include.
+    learned_records: int = 0
 
     def begin(self) -> None:
-        """Stand where a query stands after its first batch."""
+        """Start in the state of a query after its first batch."""
         self.position = dict.fromkeys(self.topics, 0)
         self.loads = [0.0] * self.costs.slices
-        self.before, self.barren = self.order, self.costs.first_rows
+        self.replicas_before, self.rows_without_output = self.replicas, self.costs.first_rows
         empty = TaskRecord(rows_in=0, rows_out=0, busy_s=0.0, cpu_s=0.0, began=0.0, ended=0.0)
         planned_at, committed_at = _FIRST_S
         first = BatchRecord(
@@ -103,41 +103,45 @@ class BatchStation:
             committed_at=committed_at,
             start=dict(self.position),
             end=dict(self.position),
-            tasks=(empty,) * self.order,
+            tasks=(empty,) * self.replicas,
         )
         self.records.append(first)
 
+    @property
+    def has_no_work(self) -> bool:
+        """Whether no batch runs and no rows wait."""
+        return self.current is None and not any(self.waiting().values())
+
     def waiting(self) -> dict[str, int]:
-        """Rows that wait in each topic."""
+        """Return the number of waiting rows by topic."""
         return {name: topic.end - self.position[name] for name, topic in self.topics.items()}
 
     @property
     def is_full(self) -> bool:
-        """Whether more rows wait than may."""
+        """Whether more rows wait than the limit of its queue."""
         return self.queue_limit is not None and sum(self.waiting().values()) > self.queue_limit
 
-    def hold(self, now_s: float, *, is_full: bool) -> None:
-        """Count the time for which a queue behind it is full; as the source does on Spark."""
-        if self.held_since_s is not None:
-            self.held_s += now_s - self.held_since_s
-        self.held_since_s = now_s if is_full else None
+    def count_backpressure(self, now_s: float, *, is_full: bool) -> None:
+        """Add up the time during which a downstream queue is full, as the source does on Spark."""
+        if self.backpressure_since_s is not None:
+            self.backpressure_s += now_s - self.backpressure_since_s
+        self.backpressure_since_s = now_s if is_full else None
 
     def plan(
         self, now_s: float, look_s: float, batch_s: float, rescaling: Rescaling
     ) -> float | None:
-        """Take rows and deal them to tasks; return how long the slowest takes, None without rows.
+        """Assign waiting rows to tasks; return the time of the slowest task, None without rows.
 
-        What waits now is in the plan, which is made a little later.
-
-        As `next_offset` and `plan` of the source do on Spark.
+        The batch contains the rows that wait now; its plan is dated `look_s` later. This mirrors
+        `next_offset` and `plan` of the source on Spark.
         """
-        for record in self.records[self.learnt :]:
+        for record in self.records[self.learned_records :]:
             self.speed = self.speed.after(record)
             if self.loads:
                 self.loads = loads_after(self.loads, record)
-        self.learnt = len(self.records)
+        self.learned_records = len(self.records)
         waiting = self.waiting()
-        rows = take(waiting, self.speed.limit(self.order, batch_s))
+        rows = take(waiting, self.speed.limit(self.replicas, batch_s))
         if not any(rows.values()):
             self.is_idle = True
             return None
@@ -162,7 +166,7 @@ class BatchStation:
         return max(task.busy_s for task in tasks)
 
     def _tasks(self, commits: list[int], speeds: list[float]) -> list[TaskRecord]:
-        # what disturbs one replica disturbs those beside it, which share the machine
+        # replicas share the machine, so a disturbance affects all tasks of a batch
         costs = self.costs
         factor = lognormal(self.draw, costs.noise)
         speeds = [speed / factor for speed in speeds]
@@ -172,43 +176,48 @@ class BatchStation:
         return sliced_tasks(costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw)
 
     def _speeds(self, now_s: float, rescaling: Rescaling) -> list[float]:
-        """How fast each replica is: those that were added may have to warm up."""
+        """Return the speed of each replica: added replicas may have to warm up."""
         age_s = now_s - self.changed_s
-        if self.order <= self.before or age_s >= rescaling.warmup_s:
-            return [1.0] * self.order
+        if self.replicas <= self.replicas_before or age_s >= rescaling.warmup_s:
+            return [1.0] * self.replicas
         slow = rescaling.warmup_speed
         warm = slow + (1 - slow) * age_s / rescaling.warmup_s
-        return [1.0] * self.before + [warm] * (self.order - self.before)
+        return [1.0] * self.replicas_before + [warm] * (self.replicas - self.replicas_before)
 
     def change(self, replicas: int, now_s: float) -> None:
-        """Have other replicas from the next batch on."""
-        if replicas != self.order:
-            self.before, self.order, self.changed_s = self.order, replicas, now_s
+        """Change the replicas from the next batch on."""
+        if replicas != self.replicas:
+            self.replicas_before, self.replicas, self.changed_s = self.replicas, replicas, now_s
 
     def next_output(self, taken: BinnedRows) -> BinnedRows:
-        """Return what the rows of a batch let out: themselves, or older ones that waited."""
+        """Return the rows that a batch outputs: its own, or older ones that were pending."""
         rows = taken
-        if self.barren:  # the state has to fill before anything comes of it
-            first, self.barren = min(self.barren, rows.total), max(0, self.barren - rows.total)
+        if self.rows_without_output:  # the state has to fill before it yields output
+            first, self.rows_without_output = (
+                min(self.rows_without_output, rows.total),
+                max(0, self.rows_without_output - rows.total),
+            )
             rows = rows.between(first, rows.total)
         if not self.costs.out_delay_s:
             return rows
-        # what a batch may close is decided by the batches before it, as with a watermark
+        # earlier batches determine what a batch may close, as with a watermark
         until_s = self.latest_s - self.costs.out_delay_s
-        together = join_rows([self.kept, rows])
+        together = join_rows([self.pending, rows])
         out = together.due <= until_s
-        self.kept = BinnedRows(together.due[~out], together.counts[~out])
+        self.pending = BinnedRows(together.due[~out], together.counts[~out])
         if len(taken.due):
             self.latest_s = max(self.latest_s, float(taken.due.max()))
         if not self.costs.new_keys:
             return BinnedRows(together.due[out], together.counts[out])
         return self._session_rows(together, int(np.count_nonzero(out)))
 
-    def _session_rows(self, rows: BinnedRows, settled: int) -> BinnedRows:
-        """Return those of the oldest rows whose keys did not come again."""
-        order = np.argsort(rows.due, kind="stable")
-        due, counts, costs = rows.due[order], rows.counts[order], self.costs
-        lasts = expected_session_ends(due, counts, costs.out_delay_s, costs.new_keys, self.settled)
-        self.settled += int(counts[:settled].sum())
-        shown, self.rest = whole_rows(due[:settled], lasts[:settled], self.rest)
+    def _session_rows(self, rows: BinnedRows, settled_bins: int) -> BinnedRows:
+        """Return the oldest rows that end a session: their keys did not occur again in time."""
+        by_due = np.argsort(rows.due, kind="stable")
+        due, counts, costs = rows.due[by_due], rows.counts[by_due], self.costs
+        lasts = expected_session_ends(
+            due, counts, costs.out_delay_s, costs.new_keys, self.settled_rows
+        )
+        self.settled_rows += int(counts[:settled_bins].sum())
+        shown, self.remainder = whole_rows(due[:settled_bins], lasts[:settled_bins], self.remainder)
         return shown

@@ -1,7 +1,7 @@
-"""How long the tasks of a batch take: the part of a batch that is a model. Draws come from outside.
+"""The model of task times in a batch; the caller passes the random generator.
 
-Rows are dealt as on Spark: evenly, in stretches of the line of rows, or by the slice of their key.
-The times of single rows vary; a chunk of n rows has n times the variance of one.
+Rows are assigned as on Spark: evenly in contiguous ranges, or by the slice of their key. Times of
+single rows vary independently, so n rows have n times the variance of one.
 """
 
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ from penstock.engines.microbatch.dealing import cuts
 from penstock.engines.simulator.batches.model import Costs
 from penstock.workloads.piecewise import FloatArray
 
-#: More rows than this are drawn by slice, not one by one.
+#: Above this number, counts per slice are drawn at once instead of a slice per row.
 _MAX_DRAWS = 10_000
 
 
 def lognormal(draw: Generator, sigma: float) -> float:
-    """Draw a factor of mean 1."""
+    """Draw a lognormal factor of mean 1."""
     return float(np.exp(sigma * draw.standard_normal() - sigma * sigma / 2)) if sigma else 1.0
 
 
 def times_of(rows: NDArray[np.int64], row_s: float, scv: float, draw: Generator) -> FloatArray:
-    """Draw how long so many rows take together, for several numbers of rows at once."""
+    """Draw the total time of each group of rows."""
     if not scv or not row_s:
         return rows.astype(np.float64) * row_s
-    # the sum of gamma times is one of them, with a shape that is the sum of theirs
+    # a sum of gamma variables is a gamma variable whose shape is the sum of the shapes
     return np.where(rows > 0, draw.gamma(np.maximum(rows, 1) / scv, scv * row_s), 0.0)
 
 
 def even_tasks(
     costs: Costs, scv: float, commits: Sequence[int], speeds: Sequence[float], draw: Generator
 ) -> list[TaskRecord]:
-    """Deal the rows of some commits evenly, one task for each speed (1: full), and do the work."""
+    """Assign the rows of commits evenly, one task per speed (1: full), and draw their times."""
     replicas, rows = len(speeds), sum(commits)
     edges = cuts([1.0] * replicas, rows)
     sizes, owners = _chunks(costs.chunk_rows, commits, edges)
@@ -60,7 +60,7 @@ def even_tasks(
 def _chunks(
     size: int | None, commits: Sequence[int], edges: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of each call, and its task: chunks end where a commit or a task does."""
+    """Return the rows and the task of each call: chunks end at the end of a commit or task."""
     ends = np.cumsum([0, *commits])
     borders = np.unique(np.concatenate((ends, np.array(edges))))
     if size is not None:
@@ -80,27 +80,27 @@ def sliced_tasks(
     speeds: Sequence[float],
     draw: Generator,
 ) -> list[TaskRecord]:
-    """Let rows fall into slices, and do the work of each slice where it is at home."""
+    """Draw the slices of rows, and the time of each slice on the replica that owns it."""
     counts = draw_slice_counts(rows, costs.clump, shares, draw)
     each_s = costs.slice_s + costs.crowd_s * (len(speeds) - 1)
     loads = times_of(counts, costs.row_s, scv, draw) + each_s * (counts > 0)
     tasks = []
     for index, speed in enumerate(speeds):
-        mine = [number for number in range(costs.slices) if homes[number] == index]
+        own_slices = [number for number in range(costs.slices) if homes[number] == index]
         factor = lognormal(draw, costs.spread) / speed
-        seconds = loads[mine] * factor
-        taken = int(counts[mine].sum())
+        seconds = loads[own_slices] * factor
+        task_rows = int(counts[own_slices].sum())
         busy_s = float(seconds.sum()) + costs.call_s * factor
         record = TaskRecord(
-            rows_in=taken,
+            rows_in=task_rows,
             rows_out=0,
             busy_s=busy_s,
             cpu_s=busy_s * costs.cpu,
             began=0.0,
             ended=0.0,
-            slices=tuple(mine),
+            slices=tuple(own_slices),
             loads=tuple(seconds.tolist()),
-            counts=tuple(counts[mine].tolist()),
+            counts=tuple(counts[own_slices].tolist()),
         )
         tasks.append(record)
     return tasks
@@ -109,14 +109,14 @@ def sliced_tasks(
 def draw_slice_counts(
     rows: int, clump: float, shares: Sequence[float], draw: Generator
 ) -> NDArray[np.int64]:
-    """Draw how many rows fall into each slice, if those of a key come together."""
-    together = max(1, round(rows / clump))
-    if together > _MAX_DRAWS:
-        counts = draw.multinomial(together, shares)
-        return np.diff(np.floor(np.cumsum(counts) * rows / together + 1e-9), prepend=0.0).astype(
+    """Draw the number of rows of each slice; `clump` rows of a key fall into it together."""
+    groups = max(1, round(rows / clump))
+    if groups > _MAX_DRAWS:
+        counts = draw.multinomial(groups, shares)
+        return np.diff(np.floor(np.cumsum(counts) * rows / groups + 1e-9), prepend=0.0).astype(
             np.int64
         )
-    sizes = np.diff(cuts([1.0] * together, rows)) if together < rows else np.ones(rows, dtype=int)
+    sizes = np.diff(cuts([1.0] * groups, rows)) if groups < rows else np.ones(rows, dtype=int)
     homes = draw.choice(len(shares), size=len(sizes), p=shares)
     return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)
 

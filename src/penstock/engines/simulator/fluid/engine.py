@@ -1,4 +1,4 @@
-"""The fluid model behind the engine port: time, rescaling, latency and a monitor around `step`."""
+"""The fluid simulator behind the engine port: adds time, rescaling, latency and a monitor."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.events import DroppedEvent, Event, RunningEvent
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.simulator.fluid.latency import Delays
-from penstock.engines.simulator.fluid.monitor import Monitored, Scrape
+from penstock.engines.simulator.fluid.monitor import FluidMonitor, Scrape
 from penstock.engines.simulator.fluid.rescale import RescaleInProgress
 from penstock.engines.simulator.fluid.source_topic import SourceTopic
 from penstock.engines.simulator.fluid.step import FluidFlow, Load, Network, step
@@ -15,14 +15,14 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Monitor, Profile
 from penstock.errors import NotReadyError, RescaleError
 
-#: One second: short against every pause and window, long enough to be quick.
+#: One second: short compared to pauses and windows, long enough for a fast simulation.
 STEP_S = 1.0
 
 
 class FluidEngine:
     """A simulated pipeline that can be observed and rescaled.
 
-    `offered` gives for each source the whole records of each second.
+    `offered` yields the whole records of each second, by source.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class FluidEngine:
         self._flows: tuple[FluidFlow, ...] = self._network.start()
         self._steps = 0
         self._change = RescaleInProgress(profile.rescaling, self._operators)
-        self._monitored = Monitored(self._network, monitor or profile.monitor, seed)
+        self._monitor = FluidMonitor(self._network, monitor or profile.monitor, seed)
         self._replica_s = [0.0] * len(self._names)
         self._delays = Delays(pipeline, self._network, profile.queues, STEP_S)
         self._events: list[Event] = []
@@ -62,26 +62,26 @@ class FluidEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas only; who pauses for a change depends on the profile."""
+        """Changes of replicas only; the profile defines which operators pause for a change."""
         return Capabilities(pauses=self._change.pausing_operators())
 
     def advance(self, seconds: float) -> None:
-        """Let simulated time pass, in whole steps."""
+        """Advance simulated time in whole steps."""
         for _ in range(round(seconds / STEP_S)):
             self._step()
 
     def observe(self) -> Snapshot:
-        """The monitor's window; `NotReadyError` while the whole job restarts."""
+        """Return the monitor's window; `NotReadyError` while the whole job restarts."""
         if self._change.stops_all(self.now_s):
             raise NotReadyError("the pipeline restarts")
-        bounds = {op.name: self._most(op.max_replicas) for op in self._operators}
-        return self._monitored.snapshot(
+        bounds = {op.name: self._max_replicas(op.max_replicas) for op in self._operators}
+        return self._monitor.snapshot(
             self.now_s, self._change.running, self._change.requested, bounds
         )
 
     def apply(self, plan: Plan) -> None:
-        """Begin to carry out a plan; `RescaleError` while the last one is under way."""
-        bounds = {op.name: self._most(op.max_replicas) for op in self._operators}
+        """Start a change; `RescaleError` while the whole job restarts for the last one."""
+        bounds = {op.name: self._max_replicas(op.max_replicas) for op in self._operators}
         check_plan(plan, bounds, self.capabilities)
         if self._change.stops_all(self.now_s):
             raise RescaleError("the last change is still being carried out")
@@ -89,7 +89,7 @@ class FluidEngine:
         self._change.request(wanted, self.now_s)
 
     def status(self) -> Status:
-        """Replicas, latency, events and counts."""
+        """Return replicas, latency, events and counts."""
         latency, age_s = self._delays.take()
         events, self._events = tuple(self._events), []
         return Status(
@@ -109,16 +109,16 @@ class FluidEngine:
 
     @property
     def flows(self) -> dict[str, FluidFlow]:
-        """What every operator has taken, holds and lost, by name."""
+        """Counters and queue of every operator, by name."""
         return dict(zip(self._names, self._flows, strict=True))
 
-    def _most(self, own: int | None) -> int | None:
+    def _max_replicas(self, own: int | None) -> int | None:
         return own if own is not None else self._profile.max_replicas
 
     def _step(self) -> None:
         change, began_s = self._change, self.now_s
         if change.is_pending:
-            self._carry_out(began_s)
+            self._advance_change(began_s)
         before = self._flows
         self._flows = step(self._network, before, self._loads(began_s), STEP_S)
         self._steps += 1
@@ -126,7 +126,7 @@ class FluidEngine:
         for i, topic in self._topics.items():
             taken = topic.take(self._flows[i].processed - before[i].processed, now_s)
             self._delays.count(i, taken, before, self._flows)
-            # after the taking: what was read in this step cannot expire any more
+            # after `take`: a record that was read in this step does not expire
             if dropped := topic.expire(now_s):
                 self._expire(i, dropped)
         for i, k in enumerate(change.running):
@@ -139,7 +139,7 @@ class FluidEngine:
             offered[i] = topic.arrive()
         return list(map(Load, offered, self._change.running, self._change.speeds(now_s)))
 
-    def _carry_out(self, now_s: float) -> None:
+    def _advance_change(self, now_s: float) -> None:
         for event in self._change.advance(now_s):
             self._events.append(event)
             if isinstance(event, RunningEvent) and self._profile.rescaling.drops_queues:
@@ -149,9 +149,9 @@ class FluidEngine:
         if paused:
             self._pause_s += STEP_S
         elif self._was_paused:
-            self._monitored.forget(Scrape(now_s, self._flows, tuple(self._replica_s)))
-        elif self._monitored.is_due(now_s):
-            self._monitored.scrape(Scrape(now_s, self._flows, tuple(self._replica_s)))
+            self._monitor.forget(Scrape(now_s, self._flows, tuple(self._replica_s)))
+        elif self._monitor.is_due(now_s):
+            self._monitor.scrape(Scrape(now_s, self._flows, tuple(self._replica_s)))
         self._was_paused = paused
 
     def _expire(self, i: int, dropped: int) -> None:
@@ -159,7 +159,7 @@ class FluidEngine:
         flow = flows[i]
         flows[i] = flow._replace(queue=flow.queue - dropped, dropped=flow.dropped + dropped)
         self._flows = tuple(flows)
-        self._tell_drop(i, "retention", dropped)
+        self._report_drop(i, "retention", dropped)
 
     def _drop_queues(self, now_s: float) -> None:
         flows = []
@@ -167,11 +167,11 @@ class FluidEngine:
             if i in self._topics:
                 self._topics[i].take(flow.queue, now_s)
             if flow.queue:
-                self._tell_drop(i, "restart", flow.queue)
+                self._report_drop(i, "restart", flow.queue)
             flows.append(flow._replace(queue=0, dropped=flow.dropped + flow.queue))
         self._flows = tuple(flows)
 
-    def _tell_drop(self, i: int, cause: str, records: int) -> None:
+    def _report_drop(self, i: int, cause: str, records: int) -> None:
         causes = FrozenDict({cause: records})
         name = self._names[i]
         self._events.append(DroppedEvent(at=self.now_s, operator=name, causes=causes))

@@ -1,8 +1,8 @@
-"""End-to-end latency in the fluid model: the age at the source, and the queues behind it.
+"""End-to-end latency in the fluid model: age at the source plus waiting time downstream.
 
-A record that a source takes now is as old as the topic says. Behind the source it meets the
-queues as they are now: each keeps it for as long as its operator needs for what waits there.
-That is exact while speeds hold, and close while they change slowly.
+The source topic knows the age of a record that the source reads. Each downstream queue then delays
+it by the time its operator needs for the records waiting now. This is exact at constant speeds and
+a good approximation while they change slowly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from penstock.engines.simulator.profile import Queues
 
 
 class Delays:
-    """Latency histograms by path, and the mean age at the sources, since they were last taken."""
+    """Latency histograms by path, and the mean age at the sources, since the last `take`."""
 
     def __init__(
         self, pipeline: SimulatedPipeline, network: Network, queues: Queues, step_s: float
@@ -26,7 +26,7 @@ class Delays:
         self._step_s = step_s
         self._hop_s = queues.hop_s + queues.batch_s
         self._service_s = [1 / capacity for capacity in network.capacity]
-        #: For each source its paths: name, operators behind the source, records of one at the end.
+        #: Paths of each source: name, operators after the source, records at the sink per record.
         self._paths: dict[int, list[tuple[str, tuple[int, ...], float]]] = {}
         for path in pipeline.topology.paths():
             weight = 1.0
@@ -47,15 +47,15 @@ class Delays:
         before: Sequence[FluidFlow],
         after: Sequence[FluidFlow],
     ) -> None:
-        """Count what a source has taken in one step, as (age, how many)."""
+        """Count the records that a source read in one step, as pairs of age and number."""
         if not taken:
             return
         for age, records in taken:
             self._age_sum += age * records
             self._age_count += records
-        for name, behind, weight in self._paths[source]:
-            fixed = self._hop_s * (len(behind) + 1) + self._service_s[source]
-            fixed += self._wait(behind, before, after)
+        for name, downstream, weight in self._paths[source]:
+            fixed = self._hop_s * (len(downstream) + 1) + self._service_s[source]
+            fixed += self._wait(downstream, before, after)
             histogram = self._latency.get(name)
             if histogram is None:
                 histogram = self._latency[name] = Histogram()
@@ -65,7 +65,7 @@ class Delays:
     def _wait(
         self, operators: Sequence[int], before: Sequence[FluidFlow], after: Sequence[FluidFlow]
     ) -> float:
-        """Service, and what waits in front of each operator at the speed it has now."""
+        """Return the service times plus the waiting times at the current speeds."""
         wait_s = 0.0
         for i in operators:
             own_s = self._service_s[i]
@@ -76,7 +76,7 @@ class Delays:
         return wait_s
 
     def take(self) -> tuple[Mapping[str, Histogram], float | None]:
-        """Return latency by path and the mean age at the sources, and begin anew."""
+        """Return latency by path and the mean age at the sources, and reset both."""
         age_s = self._age_sum / self._age_count if self._age_count else None
         latency = FrozenDict(self._latency)
         self._clear()

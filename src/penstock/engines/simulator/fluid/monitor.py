@@ -1,4 +1,4 @@
-"""What the policies see instead of the truth: scrapes, windows, and a monitor's flaws."""
+"""The monitor of the fluid simulator: scrapes, windows and measurement errors."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from penstock.errors import NotReadyError
 
 
 class Scrape(NamedTuple):
-    """Everything that can be measured at one instant, as totals since the run began."""
+    """All counters at one instant, as totals since the run began."""
 
     at: float
     flows: tuple[FluidFlow, ...]
     replica_s: tuple[float, ...]
 
 
-class Monitored:
-    """Takes scrapes and makes snapshots of them."""
+class FluidMonitor:
+    """Collects scrapes and builds snapshots from them."""
 
     def __init__(self, network: Network, monitor: Monitor, seed: int) -> None:
         self._network, self._monitor = network, monitor
@@ -33,11 +33,11 @@ class Monitored:
         self._next_s = monitor.scrape_s
 
     def is_due(self, now_s: float) -> bool:
-        """Whether it is time for a scrape."""
+        """Whether a scrape is due."""
         return now_s >= self._next_s - 1e-9
 
     def scrape(self, now: Scrape) -> None:
-        """Take a scrape; some fail."""
+        """Store a scrape; a share of them fails."""
         self._next_s += self._monitor.scrape_s
         if self._monitor.missing and self._draw.random() < self._monitor.missing:
             return
@@ -50,7 +50,7 @@ class Monitored:
             self._queues.popleft()
 
     def forget(self, now: Scrape) -> None:
-        """Begin anew after a restart: the replicas' own measures are gone, the queues are not."""
+        """Reset after a restart: the counters of replicas are lost, the queue history is kept."""
         self._scrapes.clear()
         self._scrapes.append(now)
         self._next_s = now.at + self._monitor.scrape_s
@@ -62,13 +62,13 @@ class Monitored:
         requested: Sequence[int],
         bounds: Mapping[str, int | None],
     ) -> Snapshot:
-        """Make a snapshot of the window's first and last scrape."""
+        """Build a snapshot from the first and last scrape of the window."""
         if len(self._scrapes) < 2 or self._scrapes[-1].at < at - 2 * self._monitor.window_s:
             raise NotReadyError("too few scrapes since the last restart")
         first, last = self._scrapes[0], self._scrapes[-1]
         operators, offered = {}, {}
         for i, name in enumerate(self._network.names):
-            seen = self._operator(i, first, last, replicas[i])
+            measures = self._operator(i, first, last, replicas[i])
             operators[name] = OperatorSnapshot(
                 name=name,
                 upstream=tuple(self._network.names[up] for up in self._network.feeders[i]),
@@ -76,7 +76,7 @@ class Monitored:
                 max_parallelism=bounds[name],
                 requested=requested[i],
                 queue_growth=self._slope(i),
-                **seen,
+                **measures,
             )
             if not self._network.feeders[i]:
                 arrived = last.flows[i].arrived - first.flows[i].arrived
@@ -96,11 +96,11 @@ class Monitored:
         service_s = (now.busy_s - before.busy_s) / processed if processed else None
         return {
             "input_rate": processed / seconds,
-            # what a sink takes leaves the pipeline there
+            # the output of a sink is what it processes
             "output_rate": sum(sent) if sent else processed / seconds,
             "sent": FrozenDict(zip(names, sent, strict=True)),
             "busy": busy * monitor.busy_sees,
-            # the three shares add up to one, so that work which busy time misses looks idle
+            # the three shares add up to 1, so work that `busy` misses counts as idle
             "idle": max(0.0, 1 - busy * monitor.busy_sees - blocked),
             "backpressured": blocked,
             "cpu": monitor.cpu_floor + (monitor.cpu_ceiling - monitor.cpu_floor) * busy,
@@ -119,14 +119,14 @@ class Monitored:
 
 
 def gauge_rate(points: Sequence[tuple[float, float]]) -> float:
-    """The slope as Prometheus' `rate()` takes it of a counter, wrongly used on a gauge.
+    """Return the slope as Prometheus' `rate()` computes it, which is wrong for a gauge.
 
-    A decrease counts as a restart from zero, so a backlog that drains seems to grow.
+    `rate()` takes a decrease for a counter reset, so a shrinking backlog seems to grow.
 
     >>> gauge_rate([(0, 100.0), (5, 90.0), (10, 80.0)])
     17.0
     """
-    grown = 0.0
+    increase = 0.0
     for (_, before), (_, now) in pairwise(points):
-        grown += now - before if now >= before else now
-    return grown / (points[-1][0] - points[0][0])
+        increase += now - before if now >= before else now
+    return increase / (points[-1][0] - points[0][0])

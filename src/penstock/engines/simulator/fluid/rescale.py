@@ -1,4 +1,4 @@
-"""Rescaling: what was asked for, what runs, who stands still meanwhile and who warms up."""
+"""Rescaling in the fluid simulator: requested and running replicas, pauses and warm-up."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,27 +8,27 @@ from penstock.engines.simulator.profile import Rescaling
 
 
 class RescaleInProgress:
-    """The replicas of all operators over time. Requested and running are two numbers."""
+    """Tracks requested and running replicas of all operators, and the change in progress."""
 
     def __init__(self, rescaling: Rescaling, operators: Sequence[SimulatedOperator]) -> None:
         self._rules, self._operators = rescaling, operators
         self.requested = [op.replicas for op in operators]
         self.running = [op.replicas for op in operators]
         self._effect_s: float | None = None
-        self._asked_s = 0.0
+        self._requested_s = 0.0
         never = -1e18
         self._paused_until = [never] * len(operators)
-        #: Since when an operator runs at its present number, and the replicas it had before.
+        #: Time since which each operator has its current replicas, and its replicas before that.
         self._since = [never] * len(operators)
         self._before = [op.replicas for op in operators]
         self._resumes: float | None = None
-        #: Until when all stand still, and from when on all run at full speed.
-        self._stopped_until = self._calm_from = never
-        self._calm = [1.0] * len(operators)
+        #: Time until which all operators are paused, and from which all run at full speed.
+        self._stopped_until = self._full_speed_from_s = never
+        self._full_speeds = [1.0] * len(operators)
 
     @property
     def is_pending(self) -> bool:
-        """Whether a change waits for its effect, or a pause for its end."""
+        """Whether a change is not effective yet, or a pause not over."""
         return self._effect_s is not None or self._resumes is not None
 
     def pausing_operators(self) -> frozenset[str]:
@@ -42,17 +42,17 @@ class RescaleInProgress:
                 return frozenset(op.name for op in self._operators)
 
     def request(self, wanted: Mapping[int, int], now_s: float) -> None:
-        """Ask for other numbers; they take effect after the engine's delay."""
+        """Request replicas; the change takes effect after the delay of the engine."""
         for i, k in wanted.items():
             self.requested[i] = k
-        self._asked_s = now_s
+        self._requested_s = now_s
         self._effect_s = now_s + self._rules.delay_s
 
     def advance(self, now_s: float) -> Iterator[ResumedEvent | RunningEvent]:
-        """Let a change take effect whose time has come, and tell when a pause is over."""
+        """Apply the change that is due; yield events for it and for the end of a pause."""
         if self._resumes is not None and now_s >= self._resumes - 1e-9:
             self._resumes = None
-            yield ResumedEvent(at=now_s, after_s=now_s - self._asked_s)
+            yield ResumedEvent(at=now_s, after_s=now_s - self._requested_s)
         if self._effect_s is None or now_s < self._effect_s - 1e-9:
             return
         self._effect_s = None
@@ -70,17 +70,19 @@ class RescaleInProgress:
                 before=self._before[i],
             )
         self._stopped_until = min(self._paused_until)
-        # a hair later than they are, for the noise of adding times up
-        self._calm_from = max(*self._paused_until, max(self._since) + self._rules.warmup_s) + 1e-6
+        # slightly later, because sums of times have rounding errors
+        self._full_speed_from_s = (
+            max(*self._paused_until, max(self._since) + self._rules.warmup_s) + 1e-6
+        )
 
     def stops_all(self, now_s: float) -> bool:
-        """Whether the whole pipeline stands still."""
+        """Whether the whole pipeline is paused."""
         return now_s < self._stopped_until - 1e-9
 
     def speeds(self, now_s: float) -> list[float]:
-        """How fast each operator's replicas are: 1 at full speed, 0 while paused."""
-        if now_s > self._calm_from:
-            return self._calm
+        """Return the speed of each operator's replicas: 1 at full speed, 0 while paused."""
+        if now_s > self._full_speed_from_s:
+            return self._full_speeds
         return [self._speed(i, now_s) for i in range(len(self.running))]
 
     def _speed(self, i: int, now_s: float) -> float:
@@ -92,7 +94,7 @@ class RescaleInProgress:
         warm = rules.warmup_speed + (1 - rules.warmup_speed) * age_s / rules.warmup_s
         if rules.scope == "job":
             return warm
-        # only those that were added are cold
+        # only added replicas warm up
         old = min(self._before[i], self.running[i])
         return (old + (self.running[i] - old) * warm) / self.running[i]
 

@@ -1,9 +1,9 @@
-"""The fluid model: whole records flow through queues at the replicas' speed. A pure `step`.
+"""The fluid model: counts of records flow through queues. `step` is a pure function.
 
-Records are counted, not told apart. An operator takes what waits and what arrives, as far
-as its replicas get in a step and as its downstream has room; what has no room stays where
-it is, so that back-pressure walks upstream to the source's topic. All counts are whole
-numbers, and what rounding leaves over is carried, so that nothing is lost or made.
+In one step an operator processes waiting and arriving records, limited by the capacity of its
+replicas and by the room downstream. Records without room stay in their queue, so back-pressure
+propagates upstream to the source topic. Counts are whole numbers; fractions are carried over to the
+next step, so no record is lost or created.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ UNBOUNDED = 1 << 60
 
 
 class FluidFlow(NamedTuple):
-    """One operator: what waits now, and what has passed since the run began."""
+    """One operator: its queue now, and its counters since the run began."""
 
     queue: int = 0
-    #: Records taken in, taken for processing, and lost, since the run began.
+    #: Records that arrived, were processed and were dropped since the run began.
     arrived: int = 0
     processed: int = 0
     dropped: int = 0
-    #: Replica-seconds of work, and of work that could not go on for lack of room downstream.
+    #: Replica-seconds of work, and of work that was blocked by full queues downstream.
     busy_s: float = 0.0
     blocked_s: float = 0.0
-    #: Parts of a record: of capacity not used, and of output on each edge not sent yet.
+    #: Fractions of a record: unused capacity, and output of each edge that is not sent yet.
     credit: float = 0.0
     carried: tuple[float, ...] = ()
     #: Records sent on each edge since the run began.
@@ -34,7 +34,7 @@ class FluidFlow(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What one operator gets in a step: records offered to it, replicas, and their speed."""
+    """Input of one operator in a step: offered records, replicas and their speed."""
 
     offered: int
     replicas: int
@@ -44,19 +44,19 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A pipeline laid out for stepping: operators by number, in topological order."""
+    """A pipeline prepared for `step`: operators by index, in topological order."""
 
     names: tuple[str, ...]
     capacity: tuple[float, ...]
-    #: For each operator its edges: (number of the downstream operator, records sent for one taken).
+    #: Edges of each operator: (index of the downstream operator, records sent per record).
     edges: tuple[tuple[tuple[int, float], ...], ...]
     feeders: tuple[tuple[int, ...], ...]
-    #: Seconds of work that fit in front of an operator that is not a source; None: any number.
+    #: Seconds of work that fit into the queue of an operator that is no source; None: unlimited.
     buffer_s: float | None
 
     @classmethod
     def of(cls, pipeline: SimulatedPipeline, buffer_s: float | None) -> "Network":
-        """Lay out a pipeline."""
+        """Build the network of a pipeline."""
         order = pipeline.topology.order
         number = {name: i for i, name in enumerate(order)}
         by_name = {op.name: op for op in pipeline.operators}
@@ -73,11 +73,11 @@ class Network:
         )
 
     def start(self) -> tuple[FluidFlow, ...]:
-        """An empty pipeline."""
+        """Return the initial state: empty queues."""
         return tuple(FluidFlow(carried=(0.0,) * len(e), sent=(0,) * len(e)) for e in self.edges)
 
     def room(self, operator: int, replicas: int) -> int:
-        """Records that fit in front of an operator."""
+        """Return the records that fit into the queue of an operator."""
         if self.buffer_s is None or not self.feeders[operator]:
             return UNBOUNDED
         return max(1, int(self.buffer_s * self.capacity[operator] * replicas))
@@ -87,16 +87,16 @@ def step(
     network: Network, flows: Sequence[FluidFlow], loads: Sequence[Load], dt: float
 ) -> tuple[FluidFlow, ...]:
     """Return the state `dt` seconds later. Pure: the same arguments give the same state."""
-    able = [
+    max_records = [
         flow.credit + load.replicas * capacity * load.speed * dt
         for flow, load, capacity in zip(flows, loads, network.capacity, strict=True)
     ]
-    limits = _limits(network, flows, loads, able)
+    limits = _limits(network, flows, loads, max_records)
     arriving = [load.offered for load in loads]
     after = []
     for i, flow in enumerate(flows):
         queue, arrived, processed, dropped, busy_s, blocked_s, _, carried, sent = flow
-        waiting, whole = queue + arriving[i], int(able[i])
+        waiting, whole = queue + arriving[i], int(max_records[i])
         wanted = min(waiting, whole)
         taken = min(wanted, limits[i])
         if network.edges[i]:
@@ -110,7 +110,7 @@ def step(
                 dropped,
                 busy_s + taken / full_speed if taken else busy_s,
                 blocked_s + (wanted - taken) / full_speed if wanted > taken else blocked_s,
-                able[i] - whole,
+                max_records[i] - whole,
                 carried,
                 sent,
             )
@@ -121,7 +121,7 @@ def step(
 def _send(
     edges: Sequence[tuple[int, float]], flow: FluidFlow, taken: int, arriving: list[int]
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Put out what was taken on every edge; return the parts left over and the new totals."""
+    """Send the output on every edge; return the fractions to carry over and the new totals."""
     carried, sent = [], []
     for (target, share), carry, before in zip(edges, flow.carried, flow.sent, strict=True):
         out = taken * share + carry
@@ -133,12 +133,15 @@ def _send(
 
 
 def _limits(
-    network: Network, flows: Sequence[FluidFlow], loads: Sequence[Load], able: Sequence[float]
+    network: Network,
+    flows: Sequence[FluidFlow],
+    loads: Sequence[Load],
+    max_records: Sequence[float],
 ) -> list[int]:
-    """What each operator may take, for the room that its downstream has.
+    """Return the records that each operator may process, given the room downstream.
 
-    From the sinks up: an operator can let in what fits into its free buffer and what it
-    will take out itself.
+    Computed from the sinks upstream: an operator has room for its free buffer plus the records
+    that it will process in this step.
     """
     limits = [UNBOUNDED] * len(flows)
     if network.buffer_s is None:
@@ -147,18 +150,18 @@ def _limits(
     for i in range(len(flows) - 1, -1, -1):
         for target, sent in network.edges[i]:
             if sent > 0:
-                mine = room[target]
+                own_room = room[target]
                 if len(network.feeders[target]) > 1:
-                    mine *= _share(network, flows, i, target)
-                limits[i] = min(limits[i], int(min(mine / sent, UNBOUNDED)))
+                    own_room *= _share(network, flows, i, target)
+                limits[i] = min(limits[i], int(min(own_room / sent, UNBOUNDED)))
         if network.feeders[i]:
             free = network.room(i, loads[i].replicas) - flows[i].queue
-            room[i] = max(0, free) + min(int(able[i]), limits[i])
+            room[i] = max(0, free) + min(int(max_records[i]), limits[i])
     return limits
 
 
 def _share(network: Network, flows: Sequence[FluidFlow], feeder: int, target: int) -> float:
-    """How much of the room in front of `target` is this feeder's: as much as it has sent so far."""
+    """Return the feeder's share of the room at `target`: its share of the records sent so far."""
     feeders = network.feeders[target]
     sent = [_sent_to(network, flows, each, target) + 1 for each in feeders]
     return sent[feeders.index(feeder)] / sum(sent)

@@ -1,6 +1,6 @@
-"""The record-level simulator behind the engine port, with a monitor that sees everything.
+"""The record-level simulator behind the engine port, with an exact monitor.
 
-All measures are exact means over the interval since `observe` was last called.
+All measures are exact means over the interval since the last call of `observe`.
 """
 
 from collections.abc import Mapping
@@ -31,45 +31,45 @@ class RecordEngine:
     def __init__(self, simulator: RecordSimulator) -> None:
         self._simulator = simulator
         self._models = {model.name: model for model in simulator.pipeline.operators}
-        self._seen_s, self._seen = simulator.now_s, simulator.totals()
+        self._observed_s, self._observed_totals = simulator.now_s, simulator.totals()
         self._snapshot: Snapshot | None = None
-        self._reported = self._seen
+        self._status_totals = self._observed_totals
         self._pause_s = 0.0
 
     @property
     def capabilities(self) -> Capabilities:
-        """Replicas only; if changes restart the pipeline, every operator pauses."""
+        """Changes of replicas only; if they restart the pipeline, every operator pauses."""
         restarts = self._simulator.pipeline.rules.restart_s is not None
         return Capabilities(pauses=frozenset(self._models if restarts else ()))
 
     def advance(self, seconds: float) -> None:
-        """Let simulated time pass."""
+        """Advance simulated time."""
         self._simulator.advance(self._simulator.now_s + seconds)
 
     def observe(self) -> Snapshot:
-        """The interval since the last observation; the same one while no time passes."""
+        """Return the measures since the last call; the same snapshot while no time passes."""
         now_s, resume_s = self._simulator.now_s, self._simulator.resume_s
         if resume_s is not None:
             raise NotReadyError(f"the pipeline restarts until {resume_s:g} s")
-        if now_s > self._seen_s:
+        if now_s > self._observed_s:
             totals = self._simulator.totals()
-            self._snapshot = self._between(totals, now_s)
-            self._seen_s, self._seen = now_s, totals
+            self._snapshot = self._build_snapshot(totals, now_s)
+            self._observed_s, self._observed_totals = now_s, totals
         if self._snapshot is None:
             raise NotReadyError("no time has passed yet")
         return self._snapshot
 
     def apply(self, plan: Plan) -> None:
-        """Ask the simulator for replicas; `RescaleError` while it restarts."""
-        most = {name: model.max_replicas for name, model in self._models.items()}
-        check_plan(plan, most, self.capabilities)
+        """Request replicas; `RescaleError` while the pipeline restarts."""
+        max_replicas = {name: model.max_replicas for name, model in self._models.items()}
+        check_plan(plan, max_replicas, self.capabilities)
         self._simulator.rescale(plan.replicas)
 
     def status(self) -> Status:
-        """Replicas, latency, events and counts; filtered records count as processed."""
+        """Return replicas, latency, events and counts; filtered records count as processed."""
         totals, tally = self._simulator.totals(), self._simulator.tally()
         events = self._events(totals)
-        self._reported = totals
+        self._status_totals = totals
         self._pause_s += sum(e.pause_s for e in events if isinstance(e, RestartEvent))
         return Status(
             at=self._simulator.now_s,
@@ -85,14 +85,14 @@ class RecordEngine:
             backlog_records=tally.in_flight,
         )
 
-    def _between(self, totals: Mapping[str, Totals], now_s: float) -> Snapshot:
-        seconds = now_s - self._seen_s
+    def _build_snapshot(self, totals: Mapping[str, Totals], now_s: float) -> Snapshot:
+        seconds = now_s - self._observed_s
         operators = {
-            name: _measured(model, self._seen[name], totals[name], seconds)
+            name: _operator_snapshot(model, self._observed_totals[name], totals[name], seconds)
             for name, model in self._models.items()
         }
         offered = {
-            name: (totals[name].arrived - self._seen[name].arrived) / seconds
+            name: (totals[name].arrived - self._observed_totals[name].arrived) / seconds
             for name in self._simulator.pipeline.topology.sources
         }
         return Snapshot(at=now_s, offered=FrozenDict(offered), operators=FrozenDict(operators))
@@ -100,15 +100,15 @@ class RecordEngine:
     def _events(self, totals: Mapping[str, Totals]) -> tuple[Event, ...]:
         changes: list[Event] = [*self._simulator.take_changes()]
         for name, now in totals.items():
-            before = self._reported[name].dropped
-            fresh = {cause: n - before[cause] for cause, n in now.dropped.items()}
-            if causes := {cause: n for cause, n in fresh.items() if n}:
+            before = self._status_totals[name].dropped
+            new_drops = {cause: n - before[cause] for cause, n in now.dropped.items()}
+            if causes := {cause: n for cause, n in new_drops.items() if n}:
                 at_s = self._simulator.now_s
                 changes.append(DroppedEvent(at=at_s, operator=name, causes=FrozenDict(causes)))
         return tuple(changes)
 
 
-def _measured(
+def _operator_snapshot(
     model: RecordOperator, before: Totals, now: Totals, seconds: float
 ) -> OperatorSnapshot:
     completed = now.completed - before.completed
@@ -123,7 +123,7 @@ def _measured(
         max_parallelism=model.max_replicas,
         requested=now.requested,
         input_rate=(now.started - before.started) / seconds,
-        # what a sink finishes leaves the pipeline there
+        # the output of a sink is what it completes
         output_rate=sum(sent.values()) if sent else completed / seconds,
         sent=FrozenDict(sent),
         busy=busy,
@@ -142,12 +142,12 @@ def _measured(
 
 
 def _share(busy_s: float, replica_s: float) -> float | None:
-    # a replica that was let go still finishes its record: work without a replica
+    # a released replica still completes its record: busy time without replica time
     return min(1.0, max(0.0, busy_s / replica_s)) if replica_s > 0 else None
 
 
 def _scv(count: int, total: float, squares: float) -> float | None:
-    """Squared coefficient of variation of a sample; None while it says nothing."""
+    """Return the squared coefficient of variation of a sample; None if it is too small."""
     if count < 2 or total <= 0:
         return None
     mean = total / count

@@ -1,4 +1,4 @@
-"""A record's way through the stations: it arrives, waits, is served, is sent on or dropped."""
+"""The life of a record: it arrives, waits, is processed, and is sent downstream or dropped."""
 
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
@@ -14,17 +14,16 @@ from penstock.engines.simulator.records.stations import (
     Replica,
     Route,
 )
-from penstock.engines.simulator.records.totals import ServedRecords
+from penstock.engines.simulator.records.totals import ServedRecord
 
-#: When, a running number, what happens, to what.
+#: Time, sequence number, action and its argument.
 Event: TypeAlias = tuple[float, int, Callable[[Any], None], Any]
 
 
 class RecordFlow:
-    """Events in their order, and what each does to the records.
+    """Schedules events and applies them to records.
 
-    Events at one instant happen in the order in which they were caused, which is what
-    their running number says.
+    Events at the same time run in the order of scheduling, given by their sequence number.
     """
 
     __slots__ = (
@@ -40,35 +39,35 @@ class RecordFlow:
         "stopped",
     )
 
-    def __init__(self, timeout_s: float | None, trace: list[ServedRecords] | None) -> None:
+    def __init__(self, timeout_s: float | None, trace: list[ServedRecord] | None) -> None:
         self._timeout_s, self._trace = timeout_s, trace
         self._events: list[Event] = []
         self._order = 0
         self.now_s = 0.0
-        #: Whether no replica may begin a record.
+        #: Whether replicas may not start records.
         self.stopped = False
         self.offered = self.delivered = self.filtered = self.dropped = 0
 
-    def at(self, time_s: float, happens: Callable[[Any], None], what: Any) -> None:
-        """Let something happen later; events at one instant keep their order."""
+    def at(self, time_s: float, action: Callable[[Any], None], subject: Any) -> None:
+        """Schedule an action; events at the same time run in the order of scheduling."""
         self._order += 1
-        heappush(self._events, (time_s, self._order, happens, what))
+        heappush(self._events, (time_s, self._order, action, subject))
 
     def run(self, until_s: float) -> None:
-        """Let everything happen up to and including an instant."""
+        """Run all events up to and including a time."""
         events = self._events
         while events and events[0][0] <= until_s:
-            self.now_s, _, happens, what = heappop(events)
-            happens(what)
+            self.now_s, _, action, subject = heappop(events)
+            action(subject)
         self.now_s = until_s
 
     def offer(self, station: RecordStation, route: Route, key: str) -> None:
-        """A producer puts a record into the topic that a source reads."""
+        """Offer a new record to a source."""
         self.offered += 1
         self.arrive(station, (self.now_s, Lineage(self.now_s, key), route))
 
     def arrive(self, station: RecordStation, record: Record) -> None:
-        """A record comes to an operator."""
+        """Count the arrival of a record at an operator, and queue it."""
         now_s = self.now_s
         station.arrived += 1
         if station.first_arrival_s is None:
@@ -79,7 +78,7 @@ class RecordFlow:
         self.join(station, record, station.model.queue_size)
 
     def join(self, station: RecordStation, record: Record, room: int | None = None) -> None:
-        """Put a record into a queue if there is room (None: always), or on a free replica."""
+        """Give a record to a free replica, or queue it if there is room (None: always)."""
         replica = station.pick(record, self.now_s)
         paused = self.stopped or self.now_s < station.paused_until_s
         free = replica.record is None and not paused
@@ -92,7 +91,7 @@ class RecordFlow:
             self.take(replica)
 
     def take(self, replica: Replica) -> None:
-        """Let a free replica begin the next record that is not too old, or be idle."""
+        """Start the next record that is not too old on a free replica, or mark it idle."""
         station, queue, now_s = replica.station, replica.queue, self.now_s
         if now_s < station.paused_until_s:
             return
@@ -107,7 +106,7 @@ class RecordFlow:
             replica.service_s = station.next_service()
             station.started += 1
             station.waited_s += now_s - record[0]
-            # as `at` does, without the price of a call
+            # inlined `at`, which saves a call per record
             self._order += 1
             event = (now_s + replica.service_s, self._order, self._complete, replica)
             heappush(self._events, event)
@@ -116,9 +115,9 @@ class RecordFlow:
             station.idle.append(replica)
 
     def stop(self, stations: Iterable[RecordStation]) -> None:
-        """Drop all that waits or is in service; nothing is begun until `stopped` is False."""
+        """Drop all waiting and running records; none starts until `stopped` is False."""
         self.stopped = True
-        # in place: `run` holds on to this list
+        # in place, because `run` keeps a reference to this list
         self._events[:] = [event for event in self._events if event[2] != self._complete]
         heapify(self._events)
         for station in stations:
@@ -146,7 +145,7 @@ class RecordFlow:
         station.service_squares += service_s * service_s
         if self._trace is not None:
             times_s = (record[1].born_s, record[0], replica.started_s, self.now_s)
-            self._trace.append(ServedRecords(station.model.name, replica.index, *times_s))
+            self._trace.append(ServedRecord(station.model.name, replica.index, *times_s))
         replica.record = None
         if station.edges:
             self._send(station, record)
@@ -165,7 +164,7 @@ class RecordFlow:
             if count:
                 edge.count += count
                 sent += count
-                # before the first one goes: it may be dropped as soon as it arrives
+                # before the first arrival, which may drop the record at once
                 lineage.live += count
                 onward = (self.now_s, lineage, route.to(edge.target.model.name))
                 for _ in range(count):
@@ -178,7 +177,7 @@ class RecordFlow:
         self._settle(record[1])
 
     def _settle(self, lineage: Lineage) -> None:
-        # one descendant of an offered record is gone; with the last one, count the record
+        # one descendant of an offered record has ended; the last one decides how the record counts
         lineage.live -= 1
         if lineage.live:
             return

@@ -1,9 +1,8 @@
-"""Which replica gets the next record: the groupings of the predictive paper, as pure choosers.
+"""Groupings: pure functions that choose the replica for a record.
 
 Wladdimiro et al., "A predictive approach for dynamic replication of operators in
-distributed stream processing systems", SBAC-PAD 2022, section IV-A. Each chooser takes
-what is known of the replicas and returns the number of one of them together with what
-is known afterwards.
+distributed stream processing systems", SBAC-PAD 2022, section IV-A. Each
+function takes the loads of the replicas, and returns the index of a replica and the new loads.
 """
 
 from dataclasses import dataclass
@@ -13,14 +12,14 @@ from zlib import crc32
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """The replicas of an operator: how utilised each is (1 = all of an interval), whose turn."""
+    """Utilisation of each replica (1: a whole interval), and the counter for taking turns."""
 
     utilisation: tuple[float, ...]
     turn: int = 0
 
     @classmethod
     def idle(cls, replicas: int) -> "Loads":
-        """That many replicas with nothing to do."""
+        """Return the loads of idle replicas."""
         return cls((0.0,) * replicas)
 
 
@@ -28,7 +27,7 @@ class Grouping(Protocol):
     """Chooses a replica for one record.
 
     `key` is the record's key, `draw` a uniform number in [0, 1), `cost` the share of an
-    interval that one record keeps a replica busy (et / interval).
+    interval for which one record occupies a replica (et / interval).
     """
 
     def __call__(
@@ -37,7 +36,7 @@ class Grouping(Protocol):
 
 
 def shuffle(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
-    """Any replica, each as likely.
+    """Choose a replica at random, all with the same probability.
 
     >>> shuffle(Loads.idle(4), key="", draw=0.5, cost=0.1)[0]
     2
@@ -46,17 +45,17 @@ def shuffle(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, L
 
 
 def fields(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
-    """The replica that the key belongs to, always the same one for the same number of replicas.
+    """Choose a replica by the hash of the key.
 
     >>> {fields(Loads.idle(4), key="user-7", draw=d / 10, cost=0.1)[0] for d in range(10)}
     {1}
     """
-    # not hash(): that differs between two processes
+    # not hash(), which differs between processes
     return crc32(key.encode()) % len(loads.utilisation), loads
 
 
 def load_balancing(loads: Loads, *, key: str, draw: float, cost: float) -> tuple[int, Loads]:  # noqa: ARG001
-    """The least utilised replica (algorithm 1); once all are fully utilised, in turn.
+    """Choose the least utilised replica (algorithm 1), or take turns once all are full.
 
     >>> chosen, after = load_balancing(Loads((0.5, 0.2, 0.9)), key="", draw=0, cost=0.1)
     >>> chosen, [round(u, 1) for u in after.utilisation]
@@ -68,8 +67,8 @@ def load_balancing(loads: Loads, *, key: str, draw: float, cost: float) -> tuple
     least = utilisation.index(min(utilisation))
     if utilisation[least] >= 1:
         return loads.turn % len(utilisation), Loads(utilisation, loads.turn + 1)
-    grown = min(1.0, utilisation[least] + cost)
-    return least, Loads((*utilisation[:least], grown, *utilisation[least + 1 :]), loads.turn)
+    raised_share = min(1.0, utilisation[least] + cost)
+    return least, Loads((*utilisation[:least], raised_share, *utilisation[least + 1 :]), loads.turn)
 
 
 GROUPINGS: dict[str, Grouping] = {

@@ -1,7 +1,7 @@
-"""What the record-level simulator is given: operators, their queues, and the rules for all.
+"""Parameters of the record-level simulator: operators, their queues, and common rules.
 
-Two kinds of queue stand in front of an operator: one that all replicas share, as a Pulsar
-function's topic, or one for each replica with a grouping that deals records out, as in Storm.
+An operator has either one queue that all replicas share, like the topic of a Pulsar function, or
+one queue per replica and a grouping that assigns records to them, as in Storm.
 """
 
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ QUEUES = (SHARED, *GROUPINGS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOperator:
-    """One operator; `RecordPipeline` says which ones feed each other."""
+    """One operator of a `RecordPipeline`."""
 
     name: str
     upstream: tuple[str, ...] = ()
     service: ServiceTime = field(default_factory=ServiceTime)
-    #: Replicas at the start, and the most there may be (None: any number).
+    #: Initial replicas, and the maximum (None: unlimited).
     replicas: int = 1
     max_replicas: int | None = None
-    #: "shared", or the grouping that deals records to the queues of the replicas.
+    #: "shared", or the grouping that assigns records to the queues of the replicas.
     queue: str = SHARED
-    #: The most records that may wait in front of all replicas together; more are dropped.
+    #: Maximum of waiting records, for all replicas together; further records are dropped.
     queue_size: int | None = None
     #: Records sent to a downstream operator for each record processed; 1 where absent.
     sent: Mapping[str, float] = field(default_factory=FrozenDict)
@@ -38,28 +38,30 @@ class RecordOperator:
     def __post_init__(self) -> None:
         if self.queue not in QUEUES:
             problem = f"must be one of {', '.join(QUEUES)}, got {self.queue!r}"
-            raise self._wrong("queue", problem, nearest(self.queue, QUEUES))
+            raise self._input_error("queue", problem, nearest(self.queue, QUEUES))
         if self.queue_size is not None and self.queue_size < 0:
-            raise self._wrong("queue_size", f"must be at least 0, got {self.queue_size}")
+            raise self._input_error("queue_size", f"must be at least 0, got {self.queue_size}")
         for target, share in self.sent.items():
             if not 0 <= share < float("inf"):
-                raise self._wrong(f"sent.{target}", f"must be at least 0 and finite, got {share}")
+                raise self._input_error(
+                    f"sent.{target}", f"must be at least 0 and finite, got {share}"
+                )
         self.check_replicas(self.replicas)
 
     def check_replicas(self, wanted: int) -> None:
-        """Refuse a number of replicas that this operator cannot have."""
-        most = self.max_replicas
-        if wanted < 1 or (most is not None and wanted > most):
-            bound = "at least 1" if most is None else f"from 1 to {most}"
-            raise self._wrong("replicas", f"must be {bound}, got {wanted}")
+        """Refuse a number of replicas outside the bounds of this operator."""
+        high = self.max_replicas
+        if wanted < 1 or (high is not None and wanted > high):
+            bound = "at least 1" if high is None else f"from 1 to {high}"
+            raise self._input_error("replicas", f"must be {bound}, got {wanted}")
 
-    def _wrong(self, part: str, problem: str, hint: str = "") -> InputError:
+    def _input_error(self, part: str, problem: str, hint: str = "") -> InputError:
         return InputError(f"{self.name}.{part}", problem, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRules(Params):
-    """What holds for the whole pipeline."""
+    """Settings of the whole pipeline."""
 
     timeout_s: float | None = param(
         None, "age at which a record is dropped instead of begun (t_out)", unit="s", low=0
@@ -80,7 +82,7 @@ class RecordRules(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPipeline:
-    """Operators joined to a pipeline, checked to fit together.
+    """Operators and the edges between them, validated.
 
     >>> a = RecordOperator(name="a", sent={"b": 0.7, "c": 0.3})
     >>> b, c = (RecordOperator(name=name, upstream=("a",)) for name in "bc")
@@ -98,11 +100,11 @@ class RecordPipeline:
             if names.count(name) > 1:
                 raise InputError("operators", f"two have the name {name!r}")
         graph = Topology.of({op.name: op.upstream for op in self.operators})
-        # set through object: the only way into a frozen dataclass
+        # a frozen dataclass can only be set through object
         object.__setattr__(self, "topology", graph)
         for operator in self.operators:
-            fed = graph.downstream[operator.name]
+            downstream = graph.downstream[operator.name]
             for target in operator.sent:
-                if target not in fed:
+                if target not in downstream:
                     problem = f"{target!r} is not downstream of {operator.name!r}"
-                    raise InputError(f"{operator.name}.sent", problem, nearest(target, fed))
+                    raise InputError(f"{operator.name}.sent", problem, nearest(target, downstream))

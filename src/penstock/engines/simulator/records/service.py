@@ -1,7 +1,7 @@
-"""How long a replica needs for one record: service-time distributions by name.
+"""Distributions of service times: the time that a replica needs for one record.
 
-Every distribution is given by its mean and, where it leaves a choice, by its squared
-coefficient of variation (scv = variance / mean²), which is what queueing formulas ask for.
+A distribution has a mean and, where it is not fixed, a squared coefficient of variation
+(scv = variance / mean²), which queueing formulas use.
 """
 
 import math
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from penstock.core.params import Params, param
 from penstock.errors import InputError
 
-#: Draws made at once: enough to hide NumPy's cost per call, few enough to waste little.
+#: Draws per block: many enough to outweigh the cost of a NumPy call, few enough to waste little.
 BLOCK = 1024
 
 Floats = NDArray[np.float64]
@@ -24,12 +24,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of distribution: its default scv, those it may have, how to draw."""
+    """A kind of distribution: its default scv, its range of scv, and its draws."""
 
     usual_scv: float
     lowest_scv: float
     highest_scv: float
-    #: A block of draws from a generator, a mean and an scv above 0.
+    #: Returns a block of draws, given a generator, a mean and an scv above 0.
     block: Callable[[Generator, float, float], Floats]
 
 
@@ -51,7 +51,7 @@ def _gamma(rng: Generator, mean_s: float, scv: float) -> Floats:
 
 
 def _hyperexponential(rng: Generator, mean_s: float, scv: float) -> Floats:
-    # two exponential phases that each carry half of the mean ("balanced means")
+    # two exponential phases that each contribute half of the mean ("balanced means")
     share = (1 + math.sqrt((scv - 1) / (scv + 1))) / 2
     slow = rng.random(BLOCK) >= share
     return rng.exponential(1.0, BLOCK) * np.where(
@@ -92,7 +92,7 @@ class ServiceTime(Params):
     scv: float | None = param(None, "variance / mean²; None for the kind's usual one", low=0)
 
     def check(self) -> None:
-        """Refuse an scv that the kind of distribution cannot have."""
+        """Refuse an scv that is impossible for the distribution."""
         family, scv = FAMILIES[self.distribution], self.spread
         low, high = family.lowest_scv, family.highest_scv
         if not low <= scv <= high:
@@ -105,11 +105,11 @@ class ServiceTime(Params):
 
     @property
     def spread(self) -> float:
-        """The scv that holds: the given one, or else the usual one of the kind."""
+        """The given scv, or else the default of the distribution."""
         return FAMILIES[self.distribution].usual_scv if self.scv is None else self.scv
 
     def draws(self, rng: Generator) -> Iterator[float]:
-        """An endless stream of service times in seconds.
+        """Return an endless stream of service times in seconds.
 
         >>> service = ServiceTime(distribution="deterministic", mean_s=0.2)
         >>> next(service.draws(np.random.default_rng(1)))
@@ -118,11 +118,11 @@ class ServiceTime(Params):
         if not self.mean_s or not self.spread:
             return repeat(self.mean_s)
         block, mean_s, scv = FAMILIES[self.distribution].block, self.mean_s, self.spread
-        return in_blocks(lambda: block(rng, mean_s, scv))
+        return flatten_blocks(lambda: block(rng, mean_s, scv))
 
 
-def in_blocks(block: Callable[[], Floats]) -> Iterator[float]:
-    """Hand out, one by one and without end, what is drawn in blocks."""
+def flatten_blocks(block: Callable[[], Floats]) -> Iterator[float]:
+    """Yield single draws from blocks, endlessly."""
     while True:
         yield from block().tolist()
 

@@ -1,7 +1,7 @@
-"""The record-level simulator: every record with its arrival, replica, waiting and service.
+"""Discrete-event simulation of single records: arrival, waiting, service.
 
-A plain discrete-event loop on its own clock. A run is the same bit for bit however
-`advance` is cut, since reading and cutting leave no trace in the state.
+Results are bit-identical however a run is divided into calls of `advance`, because neither these
+calls nor reading counters change the state.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from penstock.engines.simulator.records.model import RecordPipeline
 from penstock.engines.simulator.records.service import BLOCK
 from penstock.engines.simulator.records.stations import RecordStation, Route, build
 from penstock.engines.simulator.records.totals import (
-    ServedRecords,
+    ServedRecord,
     Tally,
     Totals,
     totals_of,
@@ -37,9 +37,9 @@ class _Source:
 class RecordSimulator:
     """A pipeline that runs record by record.
 
-    `arrivals` gives for each source the times in seconds, in order, at which producers
-    offer it a record: an array or any iterable, which is read no further than needed.
-    With `trace`, every record that an operator finishes is appended to that list.
+    `arrivals` has the arrival times of each source in seconds, in ascending order: an array or any
+    iterable, which is read lazily. With `trace`, every record that an operator completes is
+    appended to that list.
 
     >>> from penstock.engines.simulator.records.model import RecordOperator
     >>> from penstock.engines.simulator.records.service import ServiceTime
@@ -56,20 +56,20 @@ class RecordSimulator:
         pipeline: RecordPipeline,
         arrivals: Mapping[str, Iterable[float]],
         seed: int,
-        trace: list[ServedRecords] | None = None,
+        trace: list[ServedRecord] | None = None,
     ) -> None:
         self.pipeline = pipeline
-        #: When the restart that is under way will be over; None if there is none.
+        #: End of the restart in progress; None if there is none.
         self.resume_s: float | None = None
         self._changes: list[RunningEvent | RestartEvent] = []
         self._flow = RecordFlow(pipeline.rules.timeout_s, trace)
-        for_keys, *for_operators = SeedSequence(seed).spawn(1 + len(pipeline.operators))
-        self._next_key = _keys(pipeline, for_keys).__next__
-        self._stations = build(pipeline, for_operators)
+        key_seed, *operator_seeds = SeedSequence(seed).spawn(1 + len(pipeline.operators))
+        self._next_key = _keys(pipeline, key_seed).__next__
+        self._stations = build(pipeline, operator_seeds)
         for station in self._stations.values():
             for _ in range(station.requested):
                 self._flow.take(station.activate())
-            station.pay(0.0, station.active)
+            station.set_running(0.0, station.active)
         self._sources = [self._open(name, times) for name, times in arrivals.items()]
 
     @property
@@ -78,22 +78,22 @@ class RecordSimulator:
         return self._flow.now_s
 
     def advance(self, until_s: float) -> None:
-        """Let everything happen up to and including an instant."""
+        """Run all events up to and including a time."""
         if not self.now_s <= until_s < float("inf"):
             raise InputError("until_s", f"must be at least {self.now_s} (now), got {until_s}")
         self._flow.run(until_s)
 
     def set_replicas(self, name: str, wanted: int) -> None:
-        """Ask for a number of replicas of one operator."""
+        """Request replicas of one operator."""
         self.rescale({name: wanted})
 
     def rescale(self, replicas: Mapping[str, int]) -> None:
-        """Ask for numbers of replicas, all by one change.
+        """Request replicas of several operators in one change.
 
-        Without `restart_s` replicas come after `startup_s` and go at once, after their
-        present record; what waited for them alone is dealt to the others. With `pause_s`
-        an operator that changes begins nothing for that long and loses nothing. With `restart_s`
-        everything that waits or is in service is dropped, and nothing runs for that long.
+        Without `restart_s`, new replicas start after `startup_s`. Removed ones stop after their
+        current record, and the records in their queues move to the others. With `pause_s`, a
+        changed operator starts no record for that time and loses none. With `restart_s`, all
+        waiting and running records are dropped, and the whole pipeline is paused for that time.
         """
         for name, wanted in replicas.items():
             if name not in self._stations:
@@ -112,11 +112,11 @@ class RecordSimulator:
             self._restart(self.pipeline.rules.restart_s)
 
     def totals(self) -> dict[str, Totals]:
-        """Every operator's counters since the run began."""
+        """Return the counters of every operator since the run began."""
         return {name: totals_of(station, self.now_s) for name, station in self._stations.items()}
 
     def tally(self) -> Tally:
-        """What became of the records that were offered since the run began."""
+        """Return the number of delivered, filtered and dropped records since the run began."""
         flow = self._flow
         return Tally(
             offered=flow.offered,
@@ -126,24 +126,24 @@ class RecordSimulator:
         )
 
     def take_latency(self) -> dict[str, Histogram]:
-        """End-to-end latency by path ("a > b > c") since this was last called."""
-        taken: dict[str, Histogram] = {}
+        """Return the end-to-end latency by path ("a > b > c") since the last call."""
+        latency: dict[str, Histogram] = {}
         for source in self._sources:
             for route in source.route.tree():
                 if route.latency.count:
-                    taken[route.name], route.latency = route.latency, Histogram()
-        return dict(sorted(taken.items()))
+                    latency[route.name], route.latency = route.latency, Histogram()
+        return dict(sorted(latency.items()))
 
     def take_changes(self) -> list[RunningEvent | RestartEvent]:
-        """Changes of running replicas and restarts since this was last called, oldest first."""
-        taken, self._changes = self._changes, []
-        return taken
+        """Return changes of running replicas and restarts since the last call, oldest first."""
+        changes, self._changes = self._changes, []
+        return changes
 
     def _open(self, name: str, times: Iterable[float]) -> _Source:
         known = self.pipeline.topology.sources
         if name not in known:
             raise InputError(f"arrivals.{name}", "is not a source", nearest(name, known))
-        source = _Source(self._stations[name], Route(name), _one_by_one(times))
+        source = _Source(self._stations[name], Route(name), _to_floats(times))
         self._await_arrival(source)
         return source
 
@@ -162,7 +162,7 @@ class RecordSimulator:
         self._await_arrival(source)
 
     def _resize(self, station: RecordStation) -> None:
-        """Move towards the requested replicas of one operator from a pool, losing nothing."""
+        """Start or remove replicas of one operator; no record is lost."""
         if self.pipeline.rules.pause_s:
             self._pause(station, self.now_s + self.pipeline.rules.pause_s)
         due = station.requested - station.active
@@ -182,8 +182,8 @@ class RecordSimulator:
             else:
                 self._start_up((station, ticket))
 
-    def _start_up(self, awaited: tuple[RecordStation, object]) -> None:
-        station, ticket = awaited
+    def _start_up(self, start: tuple[RecordStation, object]) -> None:
+        station, ticket = start
         if ticket not in station.starting:  # no longer wanted
             return
         station.starting.remove(ticket)
@@ -194,10 +194,10 @@ class RecordSimulator:
 
     def _pause(self, station: RecordStation, until_s: float) -> None:
         station.paused_until_s = until_s
-        station.idle.clear()  # so that what arrives meanwhile waits
-        self._flow.at(until_s, self._wake, station)
+        station.idle.clear()  # so that records that arrive meanwhile wait
+        self._flow.at(until_s, self._end_pause, station)
 
-    def _wake(self, station: RecordStation) -> None:
+    def _end_pause(self, station: RecordStation) -> None:
         for replica in station.replicas[: station.active]:
             if replica.record is None and replica not in station.idle:
                 self._flow.take(replica)
@@ -210,7 +210,7 @@ class RecordSimulator:
             station.deactivate(0)
             for _ in range(station.requested):
                 station.activate()
-            station.pay(self.now_s, 0)
+            station.set_running(self.now_s, 0)
         lost = self._flow.dropped - before
         self._changes.append(RestartEvent(at=self.now_s, pause_s=pause_s, dropped_records=lost))
         self._flow.at(self.resume_s, self._resume, None)
@@ -223,9 +223,9 @@ class RecordSimulator:
             self._note_running(station)
 
     def _note_running(self, station: RecordStation) -> None:
-        station.pay(self.now_s, station.active)
+        station.set_running(self.now_s, station.active)
         name, last = station.model.name, self._changes[-1] if self._changes else None
-        # several replicas that come at one instant are one change
+        # replicas that start at the same time are one change
         if isinstance(last, RunningEvent) and (last.at, last.operator) == (self.now_s, name):
             self._changes.pop()
         self._changes.append(RunningEvent(at=self.now_s, operator=name, replicas=station.active))
@@ -241,15 +241,15 @@ def _keys(pipeline: RecordPipeline, seed: SeedSequence) -> Iterator[str]:
 
     def draw() -> Iterator[str]:
         while True:
-            # the last sum may stay a hair below 1
+            # the last sum may be slightly below 1
             ranks = np.minimum(np.searchsorted(below, rng.random(BLOCK)), rules.keys - 1)
             yield from map(str, ranks.tolist())
 
     return draw()
 
 
-def _one_by_one(times: Iterable[float]) -> Iterator[float]:
-    # NumPy's own numbers would be slow to compare
+def _to_floats(times: Iterable[float]) -> Iterator[float]:
+    # NumPy scalars are slow to compare
     if isinstance(times, np.ndarray):
         for start in range(0, len(times), BLOCK):
             yield from times[start : start + BLOCK].tolist()

@@ -1,7 +1,6 @@
-"""The moving parts of the record-level simulator: records, replicas and their queues.
+"""Mutable state of the record-level simulator: records, replicas and queues.
 
-Everything here changes while the simulator runs and stays inside of it; what others may
-read is in `totals`.
+Only the simulator uses it; `totals` has immutable values for other modules.
 """
 
 from collections import deque
@@ -19,14 +18,14 @@ from penstock.engines.simulator.records.model import (
     RecordPipeline,
     RecordRules,
 )
-from penstock.engines.simulator.records.service import BLOCK, in_blocks
+from penstock.engines.simulator.records.service import BLOCK, flatten_blocks
 
-#: Why a record was dropped: no room in the queue, too old, or its queue was thrown away.
+#: Causes of a drop: the queue is full, the record is too old, or the pipeline restarts.
 FULL, LATE, RESTART = "queue-full", "time-out", "restart"
 
 
 class Lineage:
-    """A record as it was offered, and how many of its descendants are still on their way."""
+    """An offered record, and the number of its descendants still in the pipeline."""
 
     __slots__ = ("born_s", "delivered", "key", "live", "lost")
 
@@ -37,7 +36,7 @@ class Lineage:
 
 
 class Route:
-    """A way from a source to an operator; records carry it, so that each path has its latency."""
+    """A path from a source to an operator; each record refers to its path, for latency by path."""
 
     __slots__ = ("latency", "name", "onward")
 
@@ -47,25 +46,25 @@ class Route:
         self.latency = Histogram()
 
     def to(self, name: str) -> "Route":
-        """The way one operator further."""
+        """Return the path extended by one operator."""
         onward = self.onward.get(name)
         if onward is None:
             onward = self.onward[name] = Route(f"{self.name} > {name}")
         return onward
 
     def tree(self) -> Iterator["Route"]:
-        """This way and all that go on from it."""
+        """Yield this path and all its extensions."""
         yield self
         for onward in self.onward.values():
             yield from onward.tree()
 
 
-#: When it came to this operator, what it descends from, how it came here.
+#: Arrival time at this operator, the offered record it descends from, and its path.
 Record: TypeAlias = tuple[float, Lineage, Route]
 
 
 class Replica:
-    """One replica: the record it works on and the queue that it takes from."""
+    """One replica: its current record and its queue."""
 
     __slots__ = ("active", "index", "queue", "record", "service_s", "started_s", "station")
 
@@ -77,11 +76,11 @@ class Replica:
 
 
 class Edge:
-    """The way to a downstream operator: how many records a record becomes there.
+    """The edge to a downstream operator, with the records sent per record.
 
-    All edges of an operator share one uniform draw u: this one sends its whole part and one
-    more if u falls into its window [offset, offset + part), which wraps at 1. So each edge
-    has its own mean, and shares of at most 1 in total split the records: none goes two ways.
+    All edges of an operator share one uniform draw u. An edge sends `whole` records, and one more
+    if u is in [offset, offset + part), which wraps around at 1. So each edge has its exact mean,
+    and edges whose shares add up to at most 1 never send the same record twice.
     """
 
     __slots__ = ("count", "offset", "part", "target", "whole")
@@ -94,7 +93,7 @@ class Edge:
 
 
 class RecordStation:
-    """One operator: its replicas, of which the first `active` take records, and its counters."""
+    """One operator: its replicas, of which the first `active` process records, and counters."""
 
     __slots__ = (
         "active",
@@ -117,9 +116,9 @@ class RecordStation:
         "next_draw",
         "next_service",
         "next_split",
-        "paid_s",
-        "paid_until_s",
         "paused_until_s",
+        "replica_s",
+        "replica_s_until",
         "replicas",
         "requested",
         "reset_s",
@@ -142,23 +141,23 @@ class RecordStation:
         self.interval_s, self.reset_s = rules.interval_s, 0.0
         self.cost = model.service.mean_s / rules.interval_s
         self.replicas: list[Replica] = []
-        #: Replicas of a shared queue with nothing to do, the one idle for longest first.
+        #: Idle replicas of a shared queue, the longest idle first.
         self.idle: deque[Replica] = deque()
         self.active = self.waiting = 0
-        #: Until then no replica begins a record.
+        #: Time until which no replica starts a record.
         self.paused_until_s = 0.0
         self.requested = model.replicas
-        #: A ticket for each replica that is starting up, oldest first.
+        #: A token for each replica that is starting, oldest first.
         self.starting: list[object] = []
         self.loads = Loads(())
         self._count_from_zero()
 
     def _seed(self, seed: SeedSequence) -> None:
-        # a stream for each purpose: more draws for one leave the others as they were
+        # one random stream per purpose, so that they do not influence each other
         service, split, deal = (default_rng(child) for child in seed.spawn(3))
-        uniform = in_blocks(lambda: deal.random(BLOCK))
+        uniform = flatten_blocks(lambda: deal.random(BLOCK))
         self.next_service = self.model.service.draws(service).__next__
-        self.next_split = in_blocks(lambda: split.random(BLOCK)).__next__
+        self.next_split = flatten_blocks(lambda: split.random(BLOCK)).__next__
         self.next_draw = (uniform if self.model.queue == "shuffle" else repeat(0.0)).__next__
 
     def _count_from_zero(self) -> None:
@@ -169,10 +168,10 @@ class RecordStation:
         self.gap_squares = self.waited_s = self.lost_wait_s = 0.0
         self.service_s = self.service_squares = self.killed_s = 0.0
         self.running = 0
-        self.paid_s = self.paid_until_s = 0.0
+        self.replica_s = self.replica_s_until = 0.0
 
     def activate(self) -> Replica:
-        """Make one more replica take records: a new one, or one from the pool."""
+        """Activate one more replica: a new one, or one that was deactivated before."""
         if self.active == len(self.replicas):
             queue = deque() if self.shared is None else self.shared
             self.replicas.append(Replica(self, self.active, queue))
@@ -183,25 +182,25 @@ class RecordStation:
         return replica
 
     def deactivate(self, keep: int) -> list[Record]:
-        """Leave the first replicas active; return what waited for the others, oldest first."""
-        homeless: list[Record] = []
+        """Keep the first replicas active; return the records queued at the others, oldest first."""
+        moved_records: list[Record] = []
         for replica in self.replicas[keep : self.active]:
             replica.active = False
             if self.shared is None:
-                homeless.extend(replica.queue)
+                moved_records.extend(replica.queue)
                 replica.queue.clear()
         self.active = keep
         self.idle = deque(replica for replica in self.idle if replica.active)
         self.loads = Loads(self.loads.utilisation[:keep], self.loads.turn)
-        return sorted(homeless, key=lambda record: record[0])
+        return sorted(moved_records, key=lambda record: record[0])
 
-    def pay(self, now_s: float, running: int) -> None:
-        """Note that from now on that many replicas are there."""
-        self.paid_s += self.running * (now_s - self.paid_until_s)
-        self.paid_until_s, self.running = now_s, running
+    def set_running(self, now_s: float, running: int) -> None:
+        """Set the number of running replicas from now on, and add up replica-seconds."""
+        self.replica_s += self.running * (now_s - self.replica_s_until)
+        self.replica_s_until, self.running = now_s, running
 
     def pick(self, record: Record, now_s: float) -> Replica:
-        """The replica whose queue the record joins; for a shared queue an idle one if any."""
+        """Choose the replica for a record; for a shared queue, an idle one if there is any."""
         if self.grouping is None:
             return self.idle.popleft() if self.idle else self.replicas[0]
         if now_s >= self.reset_s:
@@ -212,13 +211,13 @@ class RecordStation:
         return self.replicas[chosen]
 
     def _new_interval(self, now_s: float) -> None:
-        # what still waits has to be processed in this interval too (equation 5)
+        # waiting records also have to be processed in this interval (equation 5)
         self.reset_s = (now_s // self.interval_s + 1) * self.interval_s
-        held = (len(r.queue) + (r.record is not None) for r in self.replicas[: self.active])
-        self.loads = Loads(tuple(min(1.0, n * self.cost) for n in held), self.loads.turn)
+        records = (len(r.queue) + (r.record is not None) for r in self.replicas[: self.active])
+        self.loads = Loads(tuple(min(1.0, n * self.cost) for n in records), self.loads.turn)
 
     def queues(self) -> Iterator[deque[Record]]:
-        """Every queue in front of this operator."""
+        """Yield every queue of this operator."""
         if self.shared is not None:
             yield self.shared
         else:
@@ -226,7 +225,7 @@ class RecordStation:
 
 
 def build(pipeline: RecordPipeline, seeds: list[SeedSequence]) -> dict[str, RecordStation]:
-    """The stations of a pipeline, joined by edges; no replica is active yet."""
+    """Build the stations of a pipeline and their edges; no replica is active yet."""
     stations = {
         model.name: RecordStation(model, pipeline.rules, seed)
         for model, seed in zip(pipeline.operators, seeds, strict=True)

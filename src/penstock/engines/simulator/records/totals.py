@@ -1,4 +1,4 @@
-"""What the record-level simulator has counted up to now, as values."""
+"""Counters of the record-level simulator as immutable values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.simulator.records.stations import RecordStation
 
 
-class ServedRecords(NamedTuple):
-    """One record at one operator: when it was offered, came here, was begun and finished."""
+class ServedRecord(NamedTuple):
+    """One record at one operator, with the times of offer, arrival, start and completion."""
 
     operator: str
     replica: int
@@ -31,10 +31,10 @@ class ServedRecords(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What became of the offered records; those of which a part is under way are in flight.
+    """Numbers of offered records by outcome.
 
-    A record that was split counts as dropped if one of its parts was, and as filtered if
-    no part of it reached a sink.
+    A record that was split counts as dropped if one of its parts was dropped, and as filtered if
+    no part reached a sink.
     """
 
     offered: int
@@ -44,49 +44,49 @@ class Tally:
 
     @property
     def in_flight(self) -> int:
-        """Records of which something still waits or is in service."""
+        """Records of which a part still waits or is in service."""
         return self.offered - self.delivered - self.filtered - self.dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """One operator since the run began; an interval is the difference of two of these."""
+    """Counters of one operator since the run began; subtract two of them for an interval."""
 
-    #: Records that came, were begun, were finished, were finished and sent nowhere.
+    #: Records that arrived, were started, were completed, and were completed without output.
     arrived: int
     started: int
     completed: int
     filtered: int
     dropped: Mapping[str, int]
     sent: Mapping[str, int]
-    #: Now: records in the queues and on replicas, replicas that are there and were asked for.
+    #: Now: records in queues and on replicas; running and requested replicas.
     waiting: int
     in_service: int
     running: int
     requested: int
-    #: Seconds that the begun records had waited.
+    #: Total waiting time of the started records.
     waited_s: float
     #: Record-seconds in the queues: the integral of their length.
     queue_s: float
-    #: Replica-seconds of work, and of replicas that were there.
+    #: Replica-seconds of work, and of running replicas.
     busy_s: float
     replica_s: float
-    #: Over finished records: sum of service times and of their squares.
+    #: Sum of service times of completed records, and of their squares.
     service_s: float
     service_squares: float
-    #: Over gaps between two arrivals: how many, their sum, the sum of their squares.
+    #: Gaps between arrivals: their number, their sum, the sum of their squares.
     gaps: int
     gap_s: float
     gap_squares: float
 
     @property
     def all_dropped(self) -> int:
-        """Dropped records, whatever the cause."""
+        """Dropped records of all causes."""
         return sum(self.dropped.values())
 
 
 def totals_of(station: RecordStation, now_s: float) -> Totals:
-    """Read one operator's counters at an instant, without changing them."""
+    """Return the counters of one operator at a time, without changing them."""
     working = [replica for replica in station.replicas if replica.record is not None]
     waiting_s = sum(now_s - record[0] for queue in station.queues() for record in queue)
     work_s = sum(now_s - replica.started_s for replica in working)
@@ -104,7 +104,7 @@ def totals_of(station: RecordStation, now_s: float) -> Totals:
         waited_s=station.waited_s,
         queue_s=station.waited_s + station.lost_wait_s + waiting_s,
         busy_s=station.service_s + station.killed_s + work_s,
-        replica_s=station.paid_s + station.running * (now_s - station.paid_until_s),
+        replica_s=station.replica_s + station.running * (now_s - station.replica_s_until),
         service_s=station.service_s,
         service_squares=station.service_squares,
         gaps=max(0, station.arrived - 1),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from penstock.core.executors import Fleet, Rules, follow
+from penstock.core.executors import ExecutorRules, Fleet, resize_fleet
 from penstock.engines.events import (
     Event,
     ExecutorLostEvent,
@@ -33,7 +33,7 @@ class ExecutorHost(Protocol):
 class Executors:
     """Scales the executors with the replicas. Times are wall-clock seconds."""
 
-    def __init__(self, host: ExecutorHost, rules: Rules, first: int) -> None:
+    def __init__(self, host: ExecutorHost, rules: ExecutorRules, first: int) -> None:
         """`first` executors are running or starting."""
         self._host, self._given_rules, self._rules = host, rules, rules
         self._fleet = Fleet(target=first)
@@ -65,10 +65,10 @@ class Executors:
             raise InputError("executors", f"must be from {low} to {high}, got {least}")
         self._rules = replace(self._given_rules, low=least)
 
-    def follow(self, replicas: int, now: float) -> list[Event]:
+    def resize(self, replicas: int, now: float) -> list[Event]:
         """Request executors before a scale-up; release them after a scale-down."""
         before = self._fleet.target
-        self._fleet, why = follow(self._fleet, replicas, now, self._rules)
+        self._fleet, why = resize_fleet(self._fleet, replicas, now, self._rules)
         if self._fleet.target == before:
             return []
         starting = max(0, before - self._staying)

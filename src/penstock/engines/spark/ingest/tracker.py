@@ -52,7 +52,7 @@ class IngestTracker:
     def update(self, now: float) -> None:
         """Read new batch records."""
         for record in self.log.read_new():
-            self.arrivals.follow(record)
+            self.arrivals.assign_arrivals(record)
             self.rows += record.rows_in
         self._counts.append((now, self.rows))
         _drop_old(self._counts, now - self.window_s)

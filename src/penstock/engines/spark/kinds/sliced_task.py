@@ -22,7 +22,7 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.kinds.sliced import slicing_of
 from penstock.pipelines.stateful.slice_call import call_slice
-from penstock.pipelines.stateful.slicing import Slicing, state_schemas
+from penstock.pipelines.stateful.slice_options import Slicing, state_schemas
 from penstock.pipelines.stateful.watermark import latest_of, latest_time
 from penstock.state.compaction import choose_merges, merge_files
 from penstock.state.handle import State

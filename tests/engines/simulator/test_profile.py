@@ -9,8 +9,15 @@ from penstock.engines.port import Plan
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
-from penstock.engines.simulator.profile import Monitor, Profile, Queues, Rescaling, parse_profile
-from penstock.engines.simulator.resolutions import RESOLUTIONS, check_used
+from penstock.engines.simulator.profile import (
+    RESOLUTIONS,
+    Monitor,
+    Profile,
+    Queues,
+    Rescaling,
+    check_used,
+    parse_profile,
+)
 from penstock.errors import InputError, NotReadyError
 from penstock.workloads.workload import Workload
 

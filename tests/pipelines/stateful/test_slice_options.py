@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import InputError
-from penstock.pipelines.stateful.slicing import Slicing, keys_of, state_schemas
+from penstock.pipelines.stateful.slice_options import Slicing, keys_of, state_schemas
 from penstock.topics.schema import parse_schema, schema_text
 
 BIDS = parse_schema("bidder long, price double, tags array<string>, at timestamp")
