@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import InputError
-from penstock.lab.nexmark_verify import Verified, VerifySpec, is_verified, verify
+from penstock.lab.nexmark_verify import VerifyResult, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
 from penstock.reports.verification_text import as_page
 
@@ -38,7 +38,7 @@ def test_the_variant_that_is_meant() -> None:
 
 def test_who_had_too_few_changes_is_told_what_to_do() -> None:
     spec = VerifySpec(query="q7", events=9, rescale=True)
-    seen = Verified(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
+    seen = VerifyResult(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
     assert not is_verified(spec, seen)
     _, _, hint = as_page(spec, seen).splitlines()
     assert hint == (

@@ -48,7 +48,7 @@ MIN_CHANGES = CHANGES - 1
 #: Tasks that run at once, and replicas that are started beforehand.
 _SLOTS, _WARM = 20, 8
 #: Rows that are put into a topic at once, and seconds after which nothing is waited for.
-_PART, _PATIENCE_S = 1 << 14, 600.0
+_MAX_APPEND_ROWS, _MAX_WAIT_S = 1 << 14, 600.0
 #: Events per second of event time: windows, sessions and days close within few events, also of
 #: those few that lie between two changes of replicas; and bids come at every time of day.
 RATES = {
@@ -100,7 +100,7 @@ class VerifySpec:
 
 
 @dataclass(kw_only=True)
-class Verified:
+class VerifyResult:
     """What came out."""
 
     rows: int
@@ -116,13 +116,13 @@ class Verified:
         return self.difference.is_none and not self.late
 
 
-def is_verified(spec: VerifySpec, result: Verified) -> bool:
+def is_verified(spec: VerifySpec, result: VerifyResult) -> bool:
     """Whether the rows are right and every operator was rescaled often enough."""
     enough = not spec.rescale or min(result.changes.values()) >= MIN_CHANGES
     return result.is_right and enough
 
 
-def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> Verified:
+def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> VerifyResult:
     """Verify in a new Spark session and a temporary directory."""
     spec.check()
     check_java()
@@ -147,12 +147,12 @@ def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) ->
         shutil.rmtree(home, ignore_errors=True)
 
 
-def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
+def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> VerifyResult:
     """Fill the topics, let the query work them off, and compare."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
     engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
-    watched = _Watched(pipeline, layout)
+    watched = _BatchCounter(pipeline, layout)
     began = time.monotonic()
     engine.start()
     try:
@@ -161,10 +161,10 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
         engine.stop()
     watched.look()
     truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.chosen]
-    closed = _closed(pipeline, layout, truth)
+    closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
     found = _rows(Topic.open(layout.topic(OUT)))
-    return Verified(
+    return VerifyResult(
         rows=len(found),
         difference=difference(found, true),
         late=watched.late,
@@ -173,18 +173,20 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     )
 
 
-def fill(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
+def fill_topics(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
     """Put events into the topics that the query reads, as its producers would."""
     now_us = int(time.time() * 1e6)
     for name, feed in pipeline.feeds.items():
         begin, behind = KINDS[name].rows_within(first, end)
         with TopicWriter(Topic.open(layout.topic(name)), "verify") as writer:
-            for row in range(begin, behind, _PART):
-                due = pa.array([now_us] * min(_PART, behind - row), pa.timestamp("us", "UTC"))
+            for row in range(begin, behind, _MAX_APPEND_ROWS):
+                due = pa.array(
+                    [now_us] * min(_MAX_APPEND_ROWS, behind - row), pa.timestamp("us", "UTC")
+                )
                 writer.append(feed.make(row, due))
 
 
-def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show) -> None:
+def _run(engine: SparkEngine, watched: "_BatchCounter", spec: VerifySpec, show: Show) -> None:
     """Let everything be processed in parts; if asked for, each with other replicas.
 
     With few rows in the last batch, its watermark leaves little out of the comparison.
@@ -194,37 +196,37 @@ def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show)
         first, half, end = (
             spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
         )
-        fill(engine.pipeline, engine.layout, first, half)
+        fill_topics(engine.pipeline, engine.layout, first, half)
         stopping: set[str] = set()
         if part and spec.rescale:  # in the middle of the work
-            engine.apply(Plan(replicas=_others(engine.status().running, rng)))
+            engine.apply(Plan(replicas=_choose_replicas(engine.status().running, rng)))
             stopping |= engine.capabilities.pauses
-        fill(engine.pipeline, engine.layout, half, end)
-        _work_off(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
+        fill_topics(engine.pipeline, engine.layout, half, end)
+        _drain(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
 
 
-def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show: Show) -> None:
+def _drain(engine: SparkEngine, watched: "_BatchCounter", stopping: set[str], show: Show) -> None:
     """Wait until everything is processed, and who stops for a change has made it."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _MAX_WAIT_S
     while stopping or not engine.is_drained:
         engine.advance(0.25)
         watched.look()
         if engine.failed:
             raise PenstockError("\n".join(engine.failed.values()))
         if time.monotonic() > deadline:
-            raise PenstockError(f"the query did not finish in {_PATIENCE_S:g} s")
+            raise PenstockError(f"the query did not finish in {_MAX_WAIT_S:g} s")
         status = engine.status()
         ends = (RescaledEvent, FailedEvent)
         stopping -= {event.operator for event in status.events if isinstance(event, ends)}
         show(status.processed_records / max(1, status.offered_records))
 
 
-def _others(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
+def _choose_replicas(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
     """Another number of replicas for each operator."""
     return {name: rng.choice([k for k in range(1, 5) if k != now]) for name, now in running.items()}
 
 
-class _Watched:
+class _BatchCounter:
     """Counts, from the records of the batches, what a result alone does not show."""
 
     def __init__(self, pipeline: Pipeline, layout: RunLayout) -> None:
@@ -245,7 +247,7 @@ class _Watched:
                 self.late += sum(task.late for task in record.tasks)
 
 
-def _closed(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
+def _closing_watermark_us(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
     """The watermark of the last batch of the operator that tells only what is closed."""
     if truth.closed_by is None:
         return None

@@ -18,7 +18,7 @@ Target = Path | TextIO
 WIDTH = 10.0
 DOTS = 100
 #: A scale is logarithmic where the largest value is that many times the smallest.
-_MANY_TIMES = 20
+_MIN_LOG_RATIO = 20
 _GREY = "0.35"
 #: Offsets of a label from its point, in dots, the preferred ones first.
 _PLACES = ((10, 13), (10, -13), (-10, 13), (-10, -13), (10, 28), (10, -28), (-10, 28), (-10, -28))
@@ -48,14 +48,14 @@ def save(figure: Any, target: Target) -> None:
         raise InputError("picture", f"cannot be written: {error}") from None
 
 
-def as_svg(draw: Callable[[TextIO], None]) -> str:
-    """Return what a function draws as SVG text: `as_svg(lambda to: pareto(points, to))`."""
+def render_svg(draw: Callable[[TextIO], None]) -> str:
+    """Return what a function draws as SVG text: `render_svg(lambda to: pareto(points, to))`."""
     text = io.StringIO()
     draw(text)
     return text.getvalue()
 
 
-def dress(axes: Any, title: str, unit: str) -> None:
+def style_axes(axes: Any, title: str, unit: str) -> None:
     """Give axes their title and a quiet frame."""
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_ylabel(unit)
@@ -85,7 +85,7 @@ def head(figure: Any, title: str, handles: Mapping[str, Any]) -> None:
     )
 
 
-def level_line(axes: Any, level: float, name: str) -> None:
+def draw_level(axes: Any, level: float, name: str) -> None:
     """Draw a line across, with its name at the right."""
     axes.axhline(level, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
@@ -105,7 +105,7 @@ def scale(axes: Any, values: Sequence[float], log: bool | None = None) -> None:
     positive = [value for value in values if value > 0]
     if log is None:
         log = len(positive) == len(values) and bool(values)
-        log = log and max(positive) > _MANY_TIMES * min(positive)
+        log = log and max(positive) > _MIN_LOG_RATIO * min(positive)
     ticker = import_module("matplotlib.ticker")
     if log and positive:
         axes.set_yscale("log")

@@ -16,10 +16,10 @@ from penstock.lab.comparison.cells import (
     Row,
 )
 from penstock.lab.comparison.statistics import Interval
-from penstock.reports.canvas import as_svg
+from penstock.reports.canvas import render_svg
 from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.page import Drawing, Section, make_page
-from penstock.reports.pictures import Point, Range, pareto
+from penstock.reports.pictures import Point, Range, draw_pareto
 from penstock.reports.tables import (
     Table,
     as_markdown,
@@ -235,7 +235,7 @@ def _drawings(group: Group) -> tuple[Drawing, ...]:
     if not points:
         return ()
     what = f"{group.name}: cost and latency"
-    svg = as_svg(lambda stream: pareto(points, stream, what))
+    svg = render_svg(lambda stream: draw_pareto(points, stream, what))
     many = len(group.seeds) > 1
     over = f"means and 95 % intervals over {len(group.seeds)} seeds" if many else "one seed"
     caption = f"{what}, {over}"

@@ -30,12 +30,12 @@ from penstock.runs.observer import RunProgress
 #: Queues that are remembered, and decisions that are shown at most.
 _QUEUES, _DECISIONS = 16, 6
 _NAME, _BAR = 18, 24
-_HERE, _ASKED_FOR, _GOING = "●", "○", "◌"
+_RUNNING, _REQUESTED, _LEAVING = "●", "○", "◌"
 #: More replicas than this are not drawn one by one.
 _DOTS = 16
 
 
-class Live:
+class LiveView:
     """Remembers what a view needs of a run, and draws it."""
 
     def __init__(self, title: str, objective_s: float | None = None) -> None:
@@ -65,7 +65,7 @@ class Live:
         drawn = [self._headline(width)]
         if self._snapshot is not None:
             operators = list(self._snapshot.operators.values())
-            shape = _Shape.of(width, operators)
+            shape = _Columns.of(width, operators)
             rows = [shape.row(op, self._queues[op.name]) for op in operators]
             room = max(1, height - len(drawn) - 4)
             if len(rows) > room:
@@ -161,12 +161,12 @@ def dots(running: int, requested: int, most: int = _DOTS) -> str:
     ('●●●○○', '●●◌◌', '●●●●●●●●●●●●●●●…')
     """
     stay = min(running, requested)
-    rest = _ASKED_FOR * (requested - running) + _GOING * (running - requested)
-    drawn = _HERE * stay + rest
+    rest = _REQUESTED * (requested - running) + _LEAVING * (running - requested)
+    drawn = _RUNNING * stay + rest
     return drawn if len(drawn) <= most else drawn[: most - 1] + "…"
 
 
-class _Shape(NamedTuple):
+class _Columns(NamedTuple):
     """How wide the columns are."""
 
     name: int
@@ -174,7 +174,7 @@ class _Shape(NamedTuple):
     dots: int
 
     @classmethod
-    def of(cls, width: int, operators: Sequence[OperatorSnapshot]) -> "_Shape":
+    def of(cls, width: int, operators: Sequence[OperatorSnapshot]) -> "_Columns":
         name = min(_NAME, max((len(op.name) for op in operators), default=0) + 2)
         most = _DOTS if width >= 100 else _DOTS // 2
         # what is left after the other columns goes to the course of the queue
@@ -189,7 +189,7 @@ class _Shape(NamedTuple):
     def row(self, op: OperatorSnapshot, queues: Sequence[float]) -> str:
         requested = op.parallelism if op.requested is None else op.requested
         number = f"{op.parallelism}" + (f" -> {requested}" if requested != op.parallelism else "")
-        line = _course(list(queues)[-self.line :] if self.line else [])
+        line = _queue_line(list(queues)[-self.line :] if self.line else [])
         name = op.name if len(op.name) < self.name else op.name[: self.name - 2] + "…"
         return (
             f"  {name:<{self.name}}{_rate(op.input_rate):>7}{short(op.queue):>8}"
@@ -199,7 +199,7 @@ class _Shape(NamedTuple):
         )
 
 
-def _course(queues: Sequence[float]) -> str:
+def _queue_line(queues: Sequence[float]) -> str:
     return sparkline(queues) if any(queues) else "▁" * len(queues)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.control.loop import Tick
-from penstock.reports.pictures import Panel, PictureLine, over_time
+from penstock.reports.pictures import Panel, PictureLine, draw_over_time
 from penstock.runs.journal import Journal
 from penstock.runs.tick_json import operators_of
 
@@ -13,7 +13,7 @@ from penstock.runs.tick_json import operators_of
 def draw_run(journal: Journal, target: Path, title: str) -> None:
     """Draw a journal into a file; missing measurements leave a gap, or no panel."""
     panels = _panels(journal.ticks, journal.run.get("objective_s"))
-    over_time([panel for panel in panels if _has_values(panel)], target, title)
+    draw_over_time([panel for panel in panels if _has_values(panel)], target, title)
 
 
 def _has_values(panel: Panel) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.reports.live_view import Live
+from penstock.reports.live_view import LiveView
 from penstock.reports.run_statement import start_statement
 from penstock.reports.screen import STOPPING, Screen, restore
 from penstock.runs.journal import read_journal
@@ -37,7 +37,7 @@ class ScreenView:
     ) -> Iterator[RunObserver]:
         """Show the run until the end of the context."""
         print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
-        live = Live(self._prefix + title(prepared), prepared.objective_s)
+        live = LiveView(self._prefix + title(prepared), prepared.objective_s)
         with Screen(live, stop, plain=self._plain) as screen:
             self._is_redrawn = screen.is_redrawn
             yield screen

@@ -8,7 +8,7 @@ from typing import Self, TextIO
 from penstock.control.loop import Tick
 from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBatchEvent
 from penstock.reports.event_text import describe_event
-from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
+from penstock.reports.live_view import LiveView, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
 from penstock.runs.observer import RunProgress, StopRequest
 
@@ -23,7 +23,12 @@ class Screen:
     """Shows a run on stderr, so that stdout stays free for its figures."""
 
     def __init__(
-        self, live: Live, stop: StopRequest, stream: TextIO | None = None, *, plain: bool = False
+        self,
+        live: LiveView,
+        stop: StopRequest,
+        stream: TextIO | None = None,
+        *,
+        plain: bool = False,
     ) -> None:
         self._live, self._stop = live, stop
         self._stream = stream or sys.stderr

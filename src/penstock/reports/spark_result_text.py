@@ -60,7 +60,7 @@ def comparison(results: Mapping[str, RunResult], directory: Path) -> list[str]:
     level = any(run.scores.executors is not None for run in measured.values())
     head = ["policy", "mean", "most", *(["mean", "most"] if level else [])]
     head += ["mean", "p50", "p95", "p99", "inside", "changes", "offered", "lost", "doubled"]
-    rows = [_compared(name, run) for name, run in measured.items()]
+    rows = [_comparison_row(name, run) for name, run in measured.items()]
     peak = max(run.spark.measures.static_peak.replicas for run in measured.values())
     rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
@@ -212,7 +212,7 @@ def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
         yield f"penstock run --resume {directory} resumes it"
 
 
-def _compared(name: str, run: _MeasuredRun) -> list[str]:
+def _comparison_row(name: str, run: _MeasuredRun) -> list[str]:
     scores, latency, records = run.scores, run.scores.latency_s, run.spark.records
     missed, level = scores.slo.violated_share, scores.executors
     return [
@@ -239,13 +239,17 @@ def _charts(results: Iterable[str], directory: Path) -> Iterator[str]:
     longest = max((value for values in latency.values() for value in values), default=0.0)
     head = ["", f"replicas over time, up to {pretty(most)}", f"latency, up to {short(longest)} s"]
     rows = [
-        [name, _drawn(c, replicas[name], end_s, most), _drawn(c, latency[name], end_s, longest)]
+        [
+            name,
+            _draw_line(c, replicas[name], end_s, most),
+            _draw_line(c, latency[name], end_s, longest),
+        ]
         for name, c in ticks.items()
     ]
     yield from align_rows([head, *rows], words=3)
 
 
-def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:
+def _draw_line(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:
     places: list[list[float]] = [[] for _ in range(_WIDTH)]
     for tick, value in zip(ticks, values, strict=True):
         places[min(_WIDTH - 1, int(tick.at / end_s * _WIDTH))].append(value)

@@ -14,8 +14,8 @@ from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
 from penstock.twin import fit_operators as operators
 from penstock.twin import fit_overheads as overheads
-from penstock.twin.calibration_runs import Evidence, OperatorBatches, topology_of
-from penstock.twin.fit_outputs import OutputFit, outputs
+from penstock.twin.calibration_runs import CalibrationRun, DeclaredOperator, build_topology
+from penstock.twin.fit_outputs import OutputFit, fit_outputs
 from penstock.twin.least_squares import Fit, fit_mean
 
 #: What is used where nothing could be fitted.
@@ -61,7 +61,7 @@ class Calibration:
         return next(e.value for e in self.estimates if e.path == path)
 
 
-def calibrate(runs: Sequence[Evidence]) -> Calibration:
+def calibrate(runs: Sequence[CalibrationRun]) -> Calibration:
     """Fit a profile; runs of different pipelines share the numbers of the engine."""
     _check(runs)
     names = list(dict.fromkeys(run.pipeline for run in runs))
@@ -83,8 +83,8 @@ def calibrate(runs: Sequence[Evidence]) -> Calibration:
     return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(found))
 
 
-def _check(runs: Sequence[Evidence]) -> None:
-    seen: dict[str, Evidence] = {}
+def _check(runs: Sequence[CalibrationRun]) -> None:
+    seen: dict[str, CalibrationRun] = {}
     for run in runs:
         first = seen.setdefault(run.pipeline, run)
         if dict(first.numbers) != dict(run.numbers) or first.batch_s != run.batch_s:
@@ -99,7 +99,7 @@ def _check(runs: Sequence[Evidence]) -> None:
 # --- the engine
 
 
-def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+def _engine(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
     yield from _overheads(runs, ("batches",))
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
@@ -107,7 +107,7 @@ def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
     yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
 
 
-def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
+def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterator[Estimate]:
     """What batches take besides work; of single pipelines too, for some leave cores more idle."""
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
@@ -115,7 +115,7 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
         ("gap_s", "batch gap", min_interval_for(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
-    fits = overheads.fitted(runs)
+    fits = overheads.fit_overheads(runs)
     said = _from(runs)
     for name, label, usual in (
         ("fixed_s", "batch floor", USUAL.fixed_s),
@@ -133,7 +133,7 @@ def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Est
             yield _named((*place, name), label, fit, said, usual)
 
 
-def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+def _rescaling(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
     pauses, changes = [], []
     for event in (event for run in runs for tick in run.ticks for event in tick.status.events):
         if isinstance(event, RescaledEvent):
@@ -152,7 +152,7 @@ def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
 
 
 def _operator(
-    runs: Sequence[Evidence], part: OperatorBatches, rules: Batches
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, rules: Batches
 ) -> Iterator[Estimate]:
     place = ("pipelines", runs[0].pipeline, "operators", part.name)
     costs = (*place, "costs")
@@ -173,22 +173,22 @@ def _operator(
         yield _named((*costs, name), _WORK[name], fit, said, 0.0)
     if part.slices:
         yield _named((*costs, "clump"), "rows that fall together", clump, said, 1.0)
-    variation = operators.variation(runs, part)
-    fit = operators.unsteadiness(runs, part, known, variation.value)
+    variation = operators.fit_service_scv(runs, part)
+    fit = operators.fit_batch_noise(runs, part, known, variation.value)
     yield _named((*costs, "noise"), "noise of batches", fit, said, 0.0)
     fit = operators.spread(runs, part, values["row_s"], values["call_s"])
     yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
     yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
-    shown = outputs(runs, part)
+    shown = fit_outputs(runs, part)
     yield from _outputs(shown, costs, said)
     for name, value in _declared_costs(part).items():
         yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
     yield _named((*place, "scv"), "variation of rows", variation, said, 0.0)
-    behind = topology_of(runs[0].parts).downstream[part.name]
+    behind = build_topology(runs[0].parts).downstream[part.name]
     for target in () if shown.new_keys.is_fitted else behind:
         label = f"selectivity to {target}"
         yield _named((*place, "sent", target), label, shown.share, said, 1.0)
-    if part.slices and (shares := operators.weights(runs, part)):
+    if part.slices and (shares := operators.measure_slice_shares(runs, part)):
         source = f"seconds of slices in snapshots; {said}"
         label = "shares of slices"
         yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
@@ -210,7 +210,7 @@ def _outputs(shown: OutputFit, costs: tuple[str, ...], said: str) -> Iterator[Es
         yield _named((*costs, "new_keys"), label, shown.new_keys, said, 0.0)
 
 
-def _structure(part: OperatorBatches) -> Mapping[str, Any]:
+def _structure(part: DeclaredOperator) -> Mapping[str, Any]:
     fields: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
     if part.upstream:
         fields["upstream"] = list(part.upstream)
@@ -225,7 +225,7 @@ def _structure(part: OperatorBatches) -> Mapping[str, Any]:
     return fields | ({"native": True} if find_kind(part.kind).pauses else {})
 
 
-def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:
+def _declared_costs(part: DeclaredOperator) -> Mapping[str, Any]:
     costs = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
     return {name: value for name, value in costs.items() if value}
 
@@ -244,7 +244,7 @@ def _named(path: tuple[str, ...], label: str, fit: Fit, said: str, usual: float)
     return Estimate(path=path, label=label, value=usual, fit=fit, source=why)
 
 
-def _from(runs: Sequence[Evidence], operator: str = "") -> str:
+def _from(runs: Sequence[CalibrationRun], operator: str = "") -> str:
     count = sum(
         len(some) for run in runs for name, some in run.batches.items() if operator in ("", name)
     )

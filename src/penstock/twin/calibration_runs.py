@@ -18,14 +18,14 @@ from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
 #: Batches of the first seconds are those of a JVM that still compiles.
-BEGINNING_S = 5.0
+START_UP_S = 5.0
 #: After so many seconds it has compiled what it meets.
 WARM_S = 40.0
 DESCRIPTION = "pipeline.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorBatches:
+class DeclaredOperator:
     """One operator as it was declared."""
 
     name: str
@@ -42,7 +42,7 @@ class OperatorBatches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class CalibrationRun:
     """One run."""
 
     name: str
@@ -50,7 +50,7 @@ class Evidence:
     numbers: Mapping[str, Any]
     batch_s: float
     objective_s: float | None
-    parts: Mapping[str, OperatorBatches]
+    parts: Mapping[str, DeclaredOperator]
     #: By operator, oldest first: all, and those with rows that are not of the beginning.
     all_batches: Mapping[str, Sequence[Batch]]
     batches: Mapping[str, Sequence[Batch]]
@@ -63,7 +63,7 @@ class Evidence:
     ticks: Sequence[Tick] = ()
 
 
-def read_evidence(directory: Path) -> Evidence:
+def read_calibration_run(directory: Path) -> CalibrationRun:
     """Read a run; `InputError` if its journal does not tell of single batches."""
     run = read_run(directory)
     found: dict[str, list[Batch]] = {}
@@ -74,10 +74,10 @@ def read_evidence(directory: Path) -> Evidence:
         hint = "only runs on Spark, or of a profile of resolution batches, have some"
         raise InputError("", "its journal tells of no batches", hint, str(directory))
     is_real = engine_kind(run.journal.run) == SPARK
-    parts = declared(directory) if is_real else _simulated(run)
+    parts = read_operators(directory) if is_real else _simulated(run)
     spec = run.spec
-    late = {n: [b for b in some if b.planned_s > BEGINNING_S] for n, some in found.items()}
-    return Evidence(
+    late = {n: [b for b in some if b.planned_s > START_UP_S] for n, some in found.items()}
+    return CalibrationRun(
         name=directory.name,
         pipeline=_declared_name(directory, spec) if is_real else Path(spec["query"]).stem,
         numbers=spec.get("numbers", {}),
@@ -129,14 +129,14 @@ def _read_description(directory: Path) -> Mapping[str, Any]:
     return description
 
 
-def declared(directory: Path) -> dict[str, OperatorBatches]:
+def read_operators(directory: Path) -> dict[str, DeclaredOperator]:
     """Read what the run wrote down of its pipeline."""
     description = _read_description(directory)
     operators: Mapping[str, Any] = description["operators"]
     fed: Mapping[str, Any] = description["produces"]
     writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
     return {
-        name: OperatorBatches(
+        name: DeclaredOperator(
             name=name,
             upstream=tuple(writers[topic] for topic in op["reads"] if topic in writers),
             kind=op["kind"],
@@ -154,11 +154,11 @@ def declared(directory: Path) -> dict[str, OperatorBatches]:
     }
 
 
-def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
+def _simulated(run: RunDirectory) -> dict[str, DeclaredOperator]:
     """Prepare a simulated run again for its pipeline."""
     pipeline = prepare_simulation(SimulationSpec.from_json(run.spec)).pipeline
     return {
-        op.name: OperatorBatches(
+        op.name: DeclaredOperator(
             name=op.name,
             upstream=op.upstream,
             kind="native" if op.native else "sliced" if op.costs and op.costs.slices else "batch",
@@ -175,6 +175,6 @@ def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
     }
 
 
-def topology_of(parts: Mapping[str, OperatorBatches]) -> Topology:
+def build_topology(parts: Mapping[str, DeclaredOperator]) -> Topology:
     """Return how operators hang together."""
     return Topology.of({name: part.upstream for name, part in parts.items()})

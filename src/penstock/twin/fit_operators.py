@@ -8,7 +8,7 @@ import numpy as np
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.model import Costs
-from penstock.twin.calibration_runs import Evidence, OperatorBatches
+from penstock.twin.calibration_runs import CalibrationRun, DeclaredOperator
 from penstock.twin.least_squares import Fit, FloatArray, fit_line, fit_middle, fit_sigma
 
 #: A model with one more number must be off by less than this share of what the plain one is.
@@ -16,7 +16,9 @@ _MUCH_BETTER = 0.7
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
-def work(runs: Sequence[Evidence], part: OperatorBatches, clump: float = 1.0) -> dict[str, Fit]:
+def work(
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, clump: float = 1.0
+) -> dict[str, Fit]:
     """Fit the seconds of a task, of a slice and of a row."""
     some = _batches(runs, part)
     rows = np.array([float(b.rows_in) for b in some])
@@ -29,7 +31,9 @@ def work(runs: Sequence[Evidence], part: OperatorBatches, clump: float = 1.0) ->
     return {"row_s": row, "call_s": call}
 
 
-def unsteadiness(runs: Sequence[Evidence], part: OperatorBatches, costs: Costs, scv: float) -> Fit:
+def fit_batch_noise(
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, costs: Costs, scv: float
+) -> Fit:
     """Fit how the work of whole batches varies beyond what their rows do."""
     logs, by_rows = [], []
     for b in _batches(runs, part):
@@ -65,7 +69,7 @@ def _off(columns: FloatArray, fits: Sequence[Fit], values: FloatArray) -> float:
     return float(np.median(np.abs(values - columns @ np.array([fit.value for fit in fits]))))
 
 
-def clump(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
+def clump(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> Fit:
     """Fit how many rows fall into a slice together, by how uneven tasks are.
 
     If n rows fall in clumps of c, the longest of k tasks is above the mean by about the largest
@@ -83,7 +87,7 @@ def clump(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
     return Fit(value, low, high, root.count)
 
 
-def _batches(runs: Sequence[Evidence], part: OperatorBatches) -> list[Batch]:
+def _batches(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> list[Batch]:
     return [batch for run in runs for batch in run.batches.get(part.name, ())]
 
 
@@ -92,7 +96,9 @@ def _largest(number: int) -> float:
     return NormalDist().inv_cdf((number - 0.375) / (number + 0.25))
 
 
-def spread(runs: Sequence[Evidence], part: OperatorBatches, row_s: float, call_s: float) -> Fit:
+def spread(
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, row_s: float, call_s: float
+) -> Fit:
     """Fit how tasks of the same size differ, by how much the longest exceeds what it should take.
 
     The logarithm of the largest of k lognormal times is expected at sigma times what the largest
@@ -111,12 +117,12 @@ def spread(runs: Sequence[Evidence], part: OperatorBatches, row_s: float, call_s
     return fit_line(np.array(expected)[:, None], np.array(logs))[0]
 
 
-def variation(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
+def fit_service_scv(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> Fit:
     """Fit the scv of service times, as snapshots tell it."""
     return fit_middle(op.service_scv for op in _snapshots(runs, part))
 
 
-def cpu(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
+def cpu(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> Fit:
     """Fit the share of the work in which a processor is used."""
     shares = []
     for op in _snapshots(runs, part):
@@ -127,7 +133,7 @@ def cpu(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
     return fit_middle(shares)
 
 
-def weights(runs: Sequence[Evidence], part: OperatorBatches) -> list[float]:
+def measure_slice_shares(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> list[float]:
     """Return the share of each slice in the work; empty if nothing tells it."""
     total: FloatArray = np.zeros(part.slices)
     for op in _snapshots(runs, part):
@@ -138,7 +144,9 @@ def weights(runs: Sequence[Evidence], part: OperatorBatches) -> list[float]:
     return [round(float(share), 5) for share in total / whole] if whole else []
 
 
-def _snapshots(runs: Sequence[Evidence], part: OperatorBatches) -> Iterable[OperatorSnapshot]:
+def _snapshots(
+    runs: Sequence[CalibrationRun], part: DeclaredOperator
+) -> Iterable[OperatorSnapshot]:
     for run in runs:
         for tick in run.ticks:
             if tick.snapshot is not None and part.name in tick.snapshot.operators:

@@ -15,7 +15,7 @@ from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.session_output import expected_session_ends
 from penstock.pipelines.kinds.kind import find_kind
-from penstock.twin.calibration_runs import Evidence, OperatorBatches
+from penstock.twin.calibration_runs import CalibrationRun, DeclaredOperator
 from penstock.twin.least_squares import Fit, FloatArray, fit_middle, fit_ratio
 
 #: A row that shows later than this behind its batch has waited for event time to pass.
@@ -39,7 +39,7 @@ class OutputFit:
     new_keys: Fit = _NOTHING
 
 
-def outputs(runs: Sequence[Evidence], part: OperatorBatches) -> OutputFit:
+def fit_outputs(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> OutputFit:
     """Fit what comes out."""
     delay = _out_delay(runs, part)
     first = _first_rows(runs, part, delay.value)
@@ -57,7 +57,7 @@ def outputs(runs: Sequence[Evidence], part: OperatorBatches) -> OutputFit:
 # --- when
 
 
-def _out_delay(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
+def _out_delay(runs: Sequence[CalibrationRun], part: DeclaredOperator) -> Fit:
     """Fit how much event time passes until rows show in the output of an operator with state.
 
     Rows that wait because there is too much to do are late, too. So only times count at which
@@ -76,7 +76,7 @@ def _out_delay(runs: Sequence[Evidence], part: OperatorBatches) -> Fit:
     return found if found.value > _LATER_S else Fit(0.0, 0.0, 0.0, found.count)
 
 
-def _later_s(tick: Tick, part: OperatorBatches) -> float | None:
+def _later_s(tick: Tick, part: DeclaredOperator) -> float | None:
     """Seconds that rows were older behind an operator than before it, if little waited."""
     if tick.snapshot is None or part.name not in tick.snapshot.operators:
         return None
@@ -98,7 +98,7 @@ def _seen(op: OperatorSnapshot | None, name: str) -> float | None:
 # --- a share of the rows
 
 
-def _first_rows(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -> int:
+def _first_rows(runs: Sequence[CalibrationRun], part: DeclaredOperator, delay_s: float) -> int:
     """Return how many rows leave nothing behind while the state fills: the fewest of any run."""
     if not find_kind(part.kind).reduces_rows:
         return 0
@@ -112,7 +112,7 @@ def _first_rows(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float)
 
 
 def _selectivity(
-    runs: Sequence[Evidence], part: OperatorBatches, delay_s: float, barren: int
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, delay_s: float, barren: int
 ) -> Fit:
     """Fit the rows that come out for each that goes in, once some come out."""
     tops, bottoms = [], []
@@ -131,7 +131,7 @@ def _selectivity(
 # --- the last rows of keys
 
 
-def _new_keys(runs: Sequence[Evidence], part: OperatorBatches, delay_s: float) -> Fit:
+def _new_keys(runs: Sequence[CalibrationRun], part: DeclaredOperator, delay_s: float) -> Fit:
     """Find the keys that a row adds by how many rows come out; these vary as counts do."""
     found = [run.all_batches[part.name] for run in runs if part.name in run.all_batches]
     count = sum(b.rows_out for some in found for b in some)
@@ -158,7 +158,7 @@ def _lasts(some: Sequence[Batch], delay_s: float, new_keys: float) -> FloatArray
     return np.where(due <= due[-1] - delay_s, expected, 0.0)
 
 
-def _off(runs: Sequence[Evidence], part: OperatorBatches, fit: OutputFit) -> float:
+def _off(runs: Sequence[CalibrationRun], part: DeclaredOperator, fit: OutputFit) -> float:
     """How far what has come out is from what should have, on average over the run's batches."""
     errors: list[float] = []
     for run in runs:

@@ -8,7 +8,7 @@ import numpy as np
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.spark.operator_config import min_interval_for
-from penstock.twin.calibration_runs import WARM_S, Evidence
+from penstock.twin.calibration_runs import WARM_S, CalibrationRun
 from penstock.twin.least_squares import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
 #: How often producers write, which no journal tells.
@@ -22,7 +22,7 @@ _FADES_S = tuple(float(s) for s in np.geomspace(2, 30, 25).round(2))
 _NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
-def fitted(runs: Sequence[Evidence]) -> dict[str, Fit]:
+def fit_overheads(runs: Sequence[CalibrationRun]) -> dict[str, Fit]:
     """Fit the numbers of `Batches`, by their names."""
     pairs = [
         (batch, others)
@@ -76,7 +76,7 @@ def _cold(early: Sequence[tuple[Batch, int]], factors: FloatArray) -> tuple[Fit,
     return tried[best][1], Fit(best, min(near), max(near), int(good.sum()))
 
 
-def _between(runs: Sequence[Evidence]) -> Iterator[float]:
+def _between(runs: Sequence[CalibrationRun]) -> Iterator[float]:
     """Seconds from a commit to the plan of a batch whose rows waited already."""
     for one, two, gap_s in _neighbours(runs):
         more = one.waiting is not None and one.waiting > one.rows_in
@@ -90,7 +90,7 @@ def _usual(seconds: Sequence[float]) -> FloatArray:
     return found[found <= _HELD * np.median(found)] if len(found) else found
 
 
-def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
+def _polls(runs: Sequence[CalibrationRun]) -> Iterator[float]:
     """Seconds behind the least gap after which a source that was early is asked again."""
     for one, two, gap_s in _neighbours(runs):
         late_s = two.planned_s - one.planned_s - gap_s
@@ -98,7 +98,7 @@ def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
             yield max(0.0, late_s)
 
 
-def _looks(runs: Sequence[Evidence]) -> Iterator[float]:
+def _looks(runs: Sequence[CalibrationRun]) -> Iterator[float]:
     """Seconds that rows are older in the plans of sources than the time between plans makes them.
 
     Of a source that leaves nothing behind, rows are half of the time between two plans old on
@@ -128,7 +128,7 @@ def _half_gap_s(batches: Sequence[Batch]) -> float | None:
     return sum(n * gap for n, gap in zip(rows, gaps, strict=True)) / sum(rows) / 2
 
 
-def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch, float]]:
+def _neighbours(runs: Sequence[CalibrationRun]) -> Iterator[tuple[Batch, Batch, float]]:
     """Yield a batch, the next one, and the least time between their plans."""
     for run in runs:
         for some in run.batches.values():

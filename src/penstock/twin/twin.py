@@ -25,11 +25,11 @@ from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
-from penstock.twin.calibration_runs import OperatorBatches, declared
+from penstock.twin.calibration_runs import DeclaredOperator, read_operators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Real:
+class RecordedRun:
     """A run on Spark, read and prepared anew."""
 
     directory: Path
@@ -37,7 +37,7 @@ class Real:
     spec: SparkSpec
     prepared: PreparedSparkRun
     #: Its operators as they were declared then.
-    parts: Mapping[str, OperatorBatches]
+    parts: Mapping[str, DeclaredOperator]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
@@ -50,7 +50,7 @@ class Real:
         return self.run.journal.run
 
 
-def read_real(directory: Path) -> Real:
+def read_recorded_run(directory: Path) -> RecordedRun:
     """Read a run on Spark; `InputError` if it cannot have a twin."""
     run = read_run(directory)
     where = str(directory)
@@ -67,13 +67,13 @@ def read_real(directory: Path) -> Real:
     prepared = prepare_spark_run(spec)
     if prepared.load is None:
         raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
-    parts = declared(directory)
-    return Real(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
+    parts = read_operators(directory)
+    return RecordedRun(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
 
 
-def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
+def simulate_twin(real: RecordedRun, profile: Profile, seed: int) -> Iterator[Tick]:
     """Run the twin to its end."""
-    engine = twin_engine(real, profile, seed)
+    engine = build_twin_engine(real, profile, seed)
     ending = StopCondition(engine, engine, StopRequest(), clock=lambda: engine.at)
     return run_loop(
         ObservedEngine(engine, ending, lambda _: None, clock=lambda: engine.at),
@@ -86,7 +86,7 @@ def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
     )
 
 
-def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
+def build_twin_engine(real: RecordedRun, profile: Profile, seed: int) -> BatchEngine:
     """Make the engine of a twin; `InputError` if the profile does not know the pipeline."""
     prepared, spec = real.prepared, real.spec
     assert prepared.load is not None
@@ -98,7 +98,7 @@ def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
     return build_batches(_pipeline(real, profile), fitting, feeds, seed)
 
 
-def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
+def _pipeline(real: RecordedRun, profile: Profile) -> SimulatedPipeline:
     """Return the profile's pipeline with the bounds and the replicas of the run."""
     name = real.prepared.pipeline.name
     # profiles of older versions name a pipeline by the path of its file
@@ -126,7 +126,7 @@ def _describe(numbers: Mapping[str, str]) -> str:
 
 
 def _operator(
-    op: SimulatedOperator, part: OperatorBatches, initial: Mapping[str, int]
+    op: SimulatedOperator, part: DeclaredOperator, initial: Mapping[str, int]
 ) -> SimulatedOperator:
     return replace(
         op,

@@ -22,8 +22,8 @@ from penstock.errors import InputError
 from penstock.lab.hindsight.cheapest_run import (
     Hindsight,
     hindsight,
-    hindsight_key,
-    latency_anyway_s,
+    make_hindsight_key,
+    min_latency_s,
 )
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.runs.scores import score
@@ -79,7 +79,7 @@ class BruteForce:
     def __init__(self, prepared: PreparedSimulation, ladder: Ladder) -> None:
         self.pipeline, self.rules = prepared.pipeline, prepared.profile.rescaling
         self.visits = self.pipeline.visits()
-        anyway_s = latency_anyway_s(self.pipeline, prepared.profile.queues)
+        anyway_s = min_latency_s(self.pipeline, prepared.profile.queues)
         self.oldest = int(prepared.objective_s - anyway_s)
         self.arrivals = np.diff(prepared.load.integrals(np.arange(prepared.load.duration_s + 1)))
         self.ticks = -(-len(self.arrivals) // TICK_S)
@@ -386,7 +386,7 @@ def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
 )
 def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
     spec = SimulationSpec(engine="flink-fair")
-    assert hindsight_key(prepare_simulation(replace(spec, **same))) == hindsight_key(
+    assert make_hindsight_key(prepare_simulation(replace(spec, **same))) == make_hindsight_key(
         prepare_simulation(spec)
     )
 
@@ -404,6 +404,6 @@ def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
 )
 def test_what_makes_a_difference_changes_the_key(other: dict[str, Any]) -> None:
     spec = SimulationSpec()
-    assert hindsight_key(prepare_simulation(replace(spec, **other))) != hindsight_key(
+    assert make_hindsight_key(prepare_simulation(replace(spec, **other))) != make_hindsight_key(
         prepare_simulation(spec)
     )

@@ -14,7 +14,7 @@ from penstock.lab.comparison.statistics import (
     Interval,
     PairedDifference,
     compare_pairs,
-    interval_of_mean,
+    compute_mean_interval,
 )
 from penstock.lab.grid.grid import Cell
 
@@ -117,7 +117,7 @@ def compare(cells: Iterable[Cell], results: Results) -> tuple[Group, ...]:
 def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     by_seed = {c.name: {r["spec"]["seed"]: r for r in results[c.name]} for c in cells}
     seeds = sorted(set.intersection(*(set(runs) for runs in by_seed.values())))
-    is_deterministic = len(seeds) > 1 and all(map(_are_equal, by_seed.values()))
+    is_deterministic = len(seeds) > 1 and all(map(_have_equal_results, by_seed.values()))
     if is_deterministic:  # the same run again proves nothing
         seeds = seeds[:1]
     runs = {cell: [found[seed] for seed in seeds] for cell, found in by_seed.items()}
@@ -125,7 +125,11 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     shown = (*FIGURES, HINDSIGHT) if bounded and seeds else FIGURES
     values = {c.name: {f.key: _values(f, runs[c.name]) for f in shown} for c in cells}
     pairs = [
-        Pair(first=a.label, second=b.label, differences=_differ(values[a.name], values[b.name]))
+        Pair(
+            first=a.label,
+            second=b.label,
+            differences=_compare_figures(values[a.name], values[b.name]),
+        )
         for a, b in combinations(cells, 2)
     ]
     rows = _rows(cells, values)
@@ -139,7 +143,7 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     )
 
 
-def _are_equal(runs: Mapping[int, Mapping[str, Any]]) -> bool:
+def _have_equal_results(runs: Mapping[int, Mapping[str, Any]]) -> bool:
     """Whether runs of one cell have the same results, whatever their seeds."""
     results = [{key: run[key] for key in run if key != "spec"} for run in runs.values()]
     return all(result == results[0] for result in results)
@@ -147,7 +151,7 @@ def _are_equal(runs: Mapping[int, Mapping[str, Any]]) -> bool:
 
 def _rows(cells: Sequence[Cell], values: Mapping[str, Values]) -> tuple[Row, ...]:
     figures = {
-        name: {key: interval_of_mean(found) if found else None for key, found in own.items()}
+        name: {key: compute_mean_interval(found) if found else None for key, found in own.items()}
         for name, own in values.items()
     }
     front = _front({name: (own[COST.key], own[LATENCY.key]) for name, own in figures.items()})
@@ -170,7 +174,7 @@ def _values(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
     return known if len(known) == len(found) else []
 
 
-def _differ(first: Values, second: Values) -> dict[str, PairedDifference]:
+def _compare_figures(first: Values, second: Values) -> dict[str, PairedDifference]:
     return {
         figure.key: compare_pairs(first[figure.key], second[figure.key])
         for figure in CONTESTED

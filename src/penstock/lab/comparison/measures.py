@@ -65,10 +65,10 @@ def _value(node: ast.expr, result: Mapping[str, Any]) -> float | None:
         case ast.Constant(value):
             return float(value)  # type: ignore[arg-type]
         case _:
-            return _look_up(_path(node, ""), result)
+            return _find_number(_path(node, ""), result)
 
 
-def _look_up(path: list[str], result: Mapping[str, Any]) -> float | None:
+def _find_number(path: list[str], result: Mapping[str, Any]) -> float | None:
     here: Any = result
     for key in path:
         if not isinstance(here, Mapping) or key not in here:

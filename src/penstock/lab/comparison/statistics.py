@@ -52,7 +52,7 @@ class PairedDifference(NamedTuple):
         return max(self.less, 1 - self.less)
 
 
-def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def compute_mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Return the mean and its bootstrap interval.
 
     The percentiles are taken a little further out than the confidence says, as far as
@@ -60,7 +60,7 @@ def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Inter
     five runs would hold the truth four times in five only (Hesterberg, "What teachers should
     know about the bootstrap", 2015).
 
-    >>> interval_of_mean([3.0, 3.0, 3.0])
+    >>> compute_mean_interval([3.0, 3.0, 3.0])
     Interval(mean=3.0, low=3.0, high=3.0)
     """
     if not len(values):
@@ -77,11 +77,11 @@ def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Inter
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
-def interval_of_paired_difference(
+def compute_difference_interval(
     first: Sequence[float], second: Sequence[float], confidence: float = 0.95
 ) -> Interval:
     """Return the mean of first minus second, pair by pair, with its interval."""
-    return interval_of_mean(_differences(first, second), confidence)
+    return compute_mean_interval(_differences(first, second), confidence)
 
 
 def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
@@ -97,7 +97,7 @@ def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedDiff
     differences = _differences(first, second)
     sample = np.asarray(differences, float)
     wins = float(np.mean(sample < 0) + np.mean(sample == 0) / 2)
-    return PairedDifference(interval_of_mean(differences), _certainty_of_less(sample), wins)
+    return PairedDifference(compute_mean_interval(differences), _certainty_of_less(sample), wins)
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
@@ -138,15 +138,15 @@ def _outside(n: int, confidence: float) -> float:
     low, high = 0.0, 1e4
     for _ in range(60):  # t has no closed inverse
         middle = (low + high) / 2
-        inside = student_below(middle, n - 1) < wanted
+        inside = student_cdf(middle, n - 1) < wanted
         low, high = (middle, high) if inside else (low, middle)
     return NormalDist().cdf(-high * math.sqrt(n / (n - 1)))
 
 
-def student_below(t: float, freedom: int) -> float:
+def student_cdf(t: float, freedom: int) -> float:
     """Return the probability that Student's t with so many degrees of freedom is below `t`.
 
-    >>> student_below(1.0, 1), round(student_below(2.776445, 4), 6)
+    >>> student_cdf(1.0, 1), round(student_cdf(2.776445, 4), 6)
     (0.75, 0.975)
     """
     angle = math.atan2(t, math.sqrt(freedom))

@@ -14,7 +14,7 @@ LOAD_AXES = (
     *("minutes", "speed_up", "rate_scale"),
 )
 #: Axes whose values speak for themselves.
-_NAMED = ("query", "workload", "policy", "engine", "mode", "master")
+_AXES_WITHOUT_PREFIX = ("query", "workload", "policy", "engine", "mode", "master")
 
 
 class Choice(NamedTuple):
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     changes: Mapping[str, Any]
 
 
-def choices_of(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
+def list_choices(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
     """All choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
@@ -39,7 +39,7 @@ def choices_of(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choi
             yield from _choices_of_table(axis, one, place, backend)
         else:
             check_field(axis, one, place)
-            yield Choice(_words(axis, one), {axis: one})
+            yield Choice(_choice_text(axis, one), {axis: one})
 
 
 def _choices_of_table(
@@ -67,7 +67,7 @@ def _combinations(
     for key, value in fields.items():
         check_field(key, value, where if key == axis else f"{where}.{key}")
     plain = {key: value for key, value in fields.items() if key not in TABLES}
-    words = [_words(key, plain[key]) for key in sorted(plain, key=lambda key: key != axis)]
+    words = [_choice_text(key, plain[key]) for key in sorted(plain, key=lambda key: key != axis)]
     head = [label] if label else words
     given = [(t, k, v) for t in fields if t in TABLES for k, v in entries(t, fields[t]).items()]
     for _, key, values in given:
@@ -79,17 +79,17 @@ def _combinations(
         for (table, key, values), value in zip(given, taken, strict=True):
             changes.setdefault(table, {})[key] = value
             if isinstance(values, list) or not (label or axis in TABLES):
-                tail.append(f"{key}={_written(value)}")
+                tail.append(f"{key}={_value_text(value)}")
         yield Choice(" ".join([*head, *tail]), changes)
 
 
-def _words(axis: str, value: Any) -> str:
-    return str(value) if axis in _NAMED else f"{axis}={_written(value)}"
+def _choice_text(axis: str, value: Any) -> str:
+    return str(value) if axis in _AXES_WITHOUT_PREFIX else f"{axis}={_value_text(value)}"
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ",".join(f"{key}:{_written(inner)}" for key, inner in value.items())
+        return ",".join(f"{key}:{_value_text(inner)}" for key, inner in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -25,18 +25,22 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import InputError
+from penstock.errors import InputError, nearest
 from penstock.files.text import read_toml
-from penstock.lab.grid.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
+from penstock.lab.grid.axes import LOAD_AXES, Choice, list_choices, refuse_conflicts
 from penstock.lab.grid.backend import AnySpec, RunBackend
-from penstock.lab.grid.backends import find_backend
 from penstock.lab.grid.simulated_backend import SimulatedBackend
+from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
 #: Two days of two cores; more is a slip of the finger.
 MAX_RUNS = 500_000
-_LONGEST_NAME = 120
+_MAX_NAME_LENGTH = 120
+#: The backends of grids, by name.
+BACKENDS: dict[str, RunBackend[Any]] = {
+    backend.name: backend for backend in (SimulatedBackend(), SparkBackend())
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,15 +99,23 @@ def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     seeds = _seeds(table.pop("seeds", [SEED]))
     refuse_unknown(table, (*backend.fields, "seeds"), "grid")
     table = by_first_name(table, backend.aliases, "grid")
-    axes = {axis: list(choices_of(axis, value, backend)) for axis, value in table.items()}
+    axes = {axis: list(list_choices(axis, value, backend)) for axis, value in table.items()}
     refuse_conflicts(axes)
     size = math.prod(map(len, axes.values())) * len(seeds)
     if size > MAX_RUNS:
         raise InputError("grid", f"must be at most {MAX_RUNS} runs, got {size}")
     cells = [_cell(axes, taken, base, seeds, backend) for taken in product(*axes.values())]
-    _refuse_twins(cells)
+    _refuse_duplicates(cells)
     note = " ".join(note.split())
     return Grid(name=_file_name(name), cells=tuple(cells), backend=backend, note=note)
+
+
+def find_backend(name: object) -> RunBackend[Any]:
+    """Return a backend by its name."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        hint = nearest(name, BACKENDS) if isinstance(name, str) else ""
+        raise InputError("on", f"must be {' or '.join(BACKENDS)}, got {name!r}", hint)
+    return BACKENDS[name]
 
 
 def check_grid(grid: Grid, where: str = "") -> None:
@@ -166,10 +178,10 @@ def _file_name(text: str) -> str:
     >>> _file_name("q1-constant(rate=5) then dns-mine")
     'q1-constant_rate=5_then_dns-mine'
     """
-    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_MAX_NAME_LENGTH]
 
 
-def _refuse_twins(cells: Iterable[Cell]) -> None:
+def _refuse_duplicates(cells: Iterable[Cell]) -> None:
     seen: dict[str, Cell] = {}
     for cell in cells:
         twin = seen.setdefault(cell.name.lower(), cell)

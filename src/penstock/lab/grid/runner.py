@@ -63,13 +63,13 @@ def run_all(
     changed since. `jobs` is the number of processes, by default one a core. A run that fails ends
     them all; with `failed`, that function gets the error and the other runs continue.
     """
-    tasks = list(_tasks(specs, backend, out))
-    results = {task.name: old for task in tasks if (old := _kept(task)) is not None}
+    tasks = list(_list_tasks(specs, backend, out))
+    results = {task.name: old for task in tasks if (old := _read_current(task)) is not None}
     todo = [task for task in tasks if task.name not in results]
     tell, kept = progress or (lambda _: None), len(results)
     _LOG.info("grid of %d runs starts, %d have results", len(tasks), kept)
     tell(WorkProgress(total=len(tasks), kept=kept, done=0))
-    for done, (index, result) in enumerate(in_parallel(_run, todo, jobs), 1):
+    for done, (index, result) in enumerate(map_in_parallel(_run_task, todo, jobs), 1):
         _LOG.debug("run %s ended, %d of %d", todo[index].name, done, len(todo))
         if not isinstance(result, PenstockError):
             results[todo[index].name] = result
@@ -84,14 +84,14 @@ def run_all(
     }
 
 
-def in_parallel(
+def map_in_parallel(
     function: Callable[[Item], Answer], items: Sequence[Item], jobs: int | None = None
 ) -> Iterator[tuple[int, Answer]]:
     """Apply a module's function to each item in processes; yield as they finish, with its place.
 
     An interrupt from the keyboard ends all processes at once.
     """
-    jobs = min(jobs or cores(), len(items))
+    jobs = min(jobs or count_cores(), len(items))
     if jobs <= 1:
         for index, item in enumerate(items):
             yield index, function(item)
@@ -108,14 +108,14 @@ def in_parallel(
         pool.shutdown(cancel_futures=True)
 
 
-def cores() -> int:
+def count_cores() -> int:
     """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-class Kept(NamedTuple):
+class KeptResults(NamedTuple):
     """What a directory holds of the runs of some cells."""
 
     results: dict[str, list[Result]]
@@ -124,22 +124,24 @@ class Kept(NamedTuple):
     outdated: int
 
 
-def kept_results(specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path) -> Kept:
+def read_kept_results(
+    specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path
+) -> KeptResults:
     """Read the results that are there, outdated ones too."""
     kept: dict[str, list[Result]] = {cell: [] for cell in specs}
     missing = outdated = 0
     for cell, members in specs.items():
-        for task in _tasks({cell: members}, backend, out):
-            stored = _stored(task)
+        for task in _list_tasks({cell: members}, backend, out):
+            stored = _read_stored(task)
             if stored is None:
                 missing += 1
             else:
                 kept[cell].append(dict(stored["result"]))
                 outdated += stored["inputs"] != backend.inputs(task.spec)
-    return Kept(kept, missing, outdated)
+    return KeptResults(kept, missing, outdated)
 
 
-def write_atomically(path: Path, data: Any) -> None:
+def write_json(path: Path, data: Any) -> None:
     """Write JSON so that a reader sees all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f"{path.name}.{os.getpid()}.tmp")
@@ -147,7 +149,7 @@ def write_atomically(path: Path, data: Any) -> None:
     half.replace(path)
 
 
-def _tasks(
+def _list_tasks(
     specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path | None
 ) -> Iterator[_Task[S]]:
     """First one run of every cell, then the second ones: the time left can be told early."""
@@ -165,28 +167,28 @@ def _run_name(cell: str, spec: AnySpec) -> str:
     return f"{cell}-{spec.seed}"
 
 
-def _run(task: _Task[S]) -> Result | PenstockError:
+def _run_task(task: _Task[S]) -> Result | PenstockError:
     """Run one task, here or in another process, and keep its result."""
     try:
         inputs = task.backend.inputs(task.spec)  # as they are when it begins
         result = task.backend.run(task.spec, task.place)
         if task.file is not None:
             head = {"version": VERSION, "spec": _spec_json(task), "inputs": inputs}
-            write_atomically(task.file, {**head, "result": result})
+            write_json(task.file, {**head, "result": result})
     except PenstockError as error:  # as a text, which travels between processes
         return PenstockError(f"run {task.name}: {error}")
     return result
 
 
-def _kept(task: _Task[S]) -> Result | None:
+def _read_current(task: _Task[S]) -> Result | None:
     """Return the result of an earlier run of the very same thing."""
-    stored = _stored(task)
+    stored = _read_stored(task)
     return (
         stored["result"] if stored and stored["inputs"] == task.backend.inputs(task.spec) else None
     )
 
 
-def _stored(task: _Task[S]) -> dict[str, Any] | None:
+def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
     """Return what is kept of a run with the same spec; half a file is as good as none."""
     if task.file is None or not task.file.is_file():
         return None

@@ -65,10 +65,10 @@ class SparkBackend:
         ready = prepare_spark_run(spec)
         operators, feeds = ready.pipeline.operators.values(), ready.pipeline.feeds.values()
         functions = (*(op.function for op in operators), *(feed.make for feed in feeds))
-        files = {file for function in functions for file in _files(function)}
-        policy = (ready.policy.name, *map(meaning, sorted(_files(ready.policy.decide))))
+        files = {file for function in functions for file in _source_files(function)}
+        policy = (ready.policy.name, *map(dump_syntax, sorted(_source_files(ready.policy.decide))))
         return fingerprint(
-            (describe(ready.pipeline), *map(meaning, sorted(files)), policy),
+            (describe(ready.pipeline), *map(dump_syntax, sorted(files)), policy),
             (ready.numbers, ready.load, ready.initial, ready.interval_s),
             (ready.params, ready.guards, ready.objective_s),
         )
@@ -80,12 +80,12 @@ class SparkBackend:
         return self.function(spec, place)
 
 
-def meaning(file: Path) -> str:
+def dump_syntax(file: Path) -> str:
     """Return what Python code says, whatever its comments and lines are."""
     return ast.dump(ast.parse(file.read_bytes()))
 
 
-def _files(function: object) -> Iterator[Path]:
+def _source_files(function: object) -> Iterator[Path]:
     """Files that a function, and what it is made of, are written in."""
     function = inspect.unwrap(function) if callable(function) else function
     written = function if inspect.isroutine(function) else type(function)
@@ -96,4 +96,4 @@ def _files(function: object) -> Iterator[Path]:
     if is_dataclass(function) and not isinstance(function, type):
         for item in fields(function):
             if callable(inner := getattr(function, item.name)):
-                yield from _files(inner)
+                yield from _source_files(inner)

@@ -20,7 +20,7 @@ from penstock.runs.spec import SparkSpec
 #: Messages of the run while it lasts, and its report at the end.
 OUTPUT, REPORT = "output.log", "report.txt"
 #: How a run must have ended to count: `cut` is one that its policy left with too much to do.
-COUNTS = ("finished", "cut")
+VALID_ENDS = ("finished", "cut")
 #: Gets the directory; named, not imported, because reports know the laboratory.
 COMMAND = (sys.executable, "-m", "penstock.reports.child_run")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -34,7 +34,7 @@ def run_in_subprocess(
     Ctrl-C stops the run at the end of a batch, a second one at once; then `KeyboardInterrupt`
     is raised. To be called in the main thread.
     """
-    _make_room(place)
+    _clear_directory(place)
     place.mkdir(mode=0o700, parents=True)
     with begin_run(place, spec.to_json(), {}):
         pass
@@ -57,7 +57,7 @@ def run_in_subprocess(
     return _result(place)
 
 
-def _make_room(place: Path) -> None:
+def _clear_directory(place: Path) -> None:
     """Remove what an earlier run has left, unless it still goes on; data is moved aside."""
     if not place.is_dir():
         return
@@ -106,7 +106,7 @@ def _result(place: Path) -> RunResult:
         lines = (place / OUTPUT).read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), "no output")
         raise PenstockError(f"the run did not finish ({last}); see {place / OUTPUT}") from None
-    if result.spark.ended not in COUNTS:
+    if result.spark.ended not in VALID_ENDS:
         raise PenstockError(f"the run has {result.spark.ended}; see {place / OUTPUT}")
     if result.scores is None:
         raise PenstockError(f"the run was too short to measure anything; see {place / OUTPUT}")

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from penstock.core.progress import WorkProgress
 from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
-from penstock.lab.grid.runner import in_parallel, write_atomically
-from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, hindsight_key
+from penstock.lab.grid.runner import map_in_parallel, write_json
+from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, make_hindsight_key
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
@@ -25,7 +25,7 @@ class CostBound(NamedTuple):
     feasible: bool
 
 
-def with_hindsight(
+def add_hindsight(
     results: Mapping[str, Sequence[Result]],
     out: Path | None = None,
     jobs: int | None = None,
@@ -41,39 +41,37 @@ def with_hindsight(
         for cell, runs in results.items()
         for index, run in enumerate(runs)
     }
-    keys = {place: hindsight_key(prepare_simulation(spec)) for place, spec in specs.items()}
+    keys = {place: make_hindsight_key(prepare_simulation(spec)) for place, spec in specs.items()}
     one_of = {key: specs[place] for place, key in keys.items()}
-    bounds = _bounds(one_of, out, jobs, progress)
+    bounds = _compute_bounds(one_of, out, jobs, progress)
     return {
-        cell: [_beside(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
+        cell: [_add_bound(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
         for cell, runs in results.items()
     }
 
 
-def _bounds(
+def _compute_bounds(
     one_of: Mapping[str, SimulationSpec],
     out: Path | None,
     jobs: int | None,
     progress: Callable[[WorkProgress], None] | None,
 ) -> dict[str, CostBound]:
-    bounds = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
+    bounds = {key: old for key in one_of if (old := _read_bound(_file(out, key))) is not None}
     todo = [key for key in one_of if key not in bounds]
     tell, kept = progress or (lambda _: None), len(bounds)
     tell(WorkProgress(total=len(one_of), kept=kept, done=0))
     for done, (index, found) in enumerate(
-        in_parallel(bound_of, [one_of[key] for key in todo], jobs), 1
+        map_in_parallel(compute_bound, [one_of[key] for key in todo], jobs), 1
     ):
         key = todo[index]
         bounds[key] = found
         if (file := _file(out, key)) is not None:
-            write_atomically(
-                file, {"version": VERSION, "spec": one_of[key].to_json(), **found._asdict()}
-            )
+            write_json(file, {"version": VERSION, "spec": one_of[key].to_json(), **found._asdict()})
         tell(WorkProgress(total=len(one_of), kept=kept, done=done))
     return bounds
 
 
-def bound_of(spec: SimulationSpec) -> CostBound:
+def compute_bound(spec: SimulationSpec) -> CostBound:
     """Return the fewest replica hours that would have done for the load of a run."""
     try:
         found = hindsight(prepare_simulation(spec))
@@ -83,7 +81,7 @@ def bound_of(spec: SimulationSpec) -> CostBound:
     return CostBound(found.replica_hours, found.feasible)
 
 
-def _beside(run: Result, bound: CostBound) -> Result:
+def _add_bound(run: Result, bound: CostBound) -> Result:
     cost = compare_cost(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
     return {**run, "hindsight": cost.to_json()}
 
@@ -92,7 +90,7 @@ def _file(out: Path | None, key: str) -> Path | None:
     return out / BOUNDS / f"{key}.json" if out else None
 
 
-def _kept(file: Path | None) -> CostBound | None:
+def _read_bound(file: Path | None) -> CostBound | None:
     if file is None or not file.is_file():
         return None
     try:

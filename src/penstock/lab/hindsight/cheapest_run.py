@@ -54,8 +54,8 @@ TICK_S = 15
 MAX_TICKS = 280
 #: Where it matters from which rung a change comes, fewer ticks; the most rungs, and rungs^2 times
 #: the seconds of a change.
-MAX_TICKS_IF_UNLIKE = 140
-MAX_RUNGS_IF_UNLIKE = 64
+MAX_TICKS_BY_ORIGIN = 140
+MAX_RUNGS_BY_ORIGIN = 64
 MAX_DETAIL = 500_000
 
 
@@ -103,12 +103,14 @@ def hindsight(prepared: PreparedSimulation) -> Hindsight:
         raise InputError("objective_s", "missing: hindsight needs a latency objective", hint)
     profile, load = prepared.profile, prepared.load
     ladder = build_ladder(prepared.pipeline, profile, load.peak_rate)
-    whole = _lay_out(load, Changes(ladder, profile.rescaling))
-    anyway_s = latency_anyway_s(prepared.pipeline, profile.queues)
-    wanted_s = _oldest_s(objective_s - anyway_s, profile.queues)
+    whole = _build_program(load, Changes(ladder, profile.rescaling))
+    anyway_s = min_latency_s(prepared.pipeline, profile.queues)
+    wanted_s = _max_age_s(objective_s - anyway_s, profile.queues)
     least_s = whole.program.worst_age_s(float(ladder.rates[-1]))
     oldest_s = max(wanted_s, least_s)
-    found, course = _cheapest([whole, *_others(load, whole, ladder, oldest_s)], oldest_s)
+    found, course = _find_cheapest(
+        [whole, *_build_fixed_ladders(load, whole, ladder, oldest_s)], oldest_s
+    )
     program = found.program
     return Hindsight(
         replica_hours=program.replica_s(course) / 3600,
@@ -123,7 +125,7 @@ def hindsight(prepared: PreparedSimulation) -> Hindsight:
     )
 
 
-def latency_anyway_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
+def min_latency_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
     """Latency of a record that never waits, on the longest path."""
     longest_s: dict[str, float] = {}
     by_name = {op.name: op for op in pipeline.operators}
@@ -134,7 +136,7 @@ def latency_anyway_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
     return max(longest_s.values())
 
 
-def hindsight_key(prepared: PreparedSimulation) -> str:
+def make_hindsight_key(prepared: PreparedSimulation) -> str:
     """A name for the answer, the same for all runs that have the same one.
 
     It is made of the load, the pipeline, the profile and the objective; policies, guards,
@@ -155,20 +157,22 @@ def hindsight_key(prepared: PreparedSimulation) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _oldest_s(spare_s: float, queues: Queues) -> int:
+def _max_age_s(spare_s: float, queues: Queues) -> int:
     """The oldest that a record may get while it waits: neither too late nor dropped."""
     bounds = (spare_s, queues.retention_s, queues.timeout_s)
     return math.floor(min(bound for bound in bounds if bound is not None) / STEP_S + 1e-9)
 
 
-class _Laid(NamedTuple):
+class _LadderProgram(NamedTuple):
     """Changes along a ladder, and the program for them without limits."""
 
     changes: Changes
     program: Program
 
 
-def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, ReplicaPath]:
+def _find_cheapest(
+    ways: Sequence[_LadderProgram], oldest_s: int
+) -> tuple[_LadderProgram, ReplicaPath]:
     """The cheapest course in which no record waits for longer."""
     solved = [
         (way, course) for way in ways if (course := solve(way.program.within(oldest_s))) is not None
@@ -176,22 +180,24 @@ def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, ReplicaPath]
     return min(solved, key=lambda each: each[0].program.replica_s(each[1]))
 
 
-def _others(load: Workload, whole: _Laid, ladder: Ladder, oldest_s: int) -> list[_Laid]:
+def _build_fixed_ladders(
+    load: Workload, whole: _LadderProgram, ladder: Ladder, oldest_s: int
+) -> list[_LadderProgram]:
     """Ladders on which operators with long pauses stay as the best fixed number has them."""
     rules, program = whole.changes.rules, whole.program
     best = bisect_left(
         ladder.rates, True, key=lambda rate: program.worst_age_s(float(rate)) <= oldest_s
     )
     return [
-        _lay_out(load, Changes(ladder.keeping(fixed, best), rules))
+        _build_program(load, Changes(ladder.keeping(fixed, best), rules))
         for fixed in Changes(ladder, rules).worth_keeping()
     ]
 
 
-def _lay_out(load: Workload, changes: Changes) -> _Laid:
+def _build_program(load: Workload, changes: Changes) -> _LadderProgram:
     steps = max(1, round(load.duration_s / STEP_S))
     tick_s = TICK_S * math.ceil(steps / (TICK_S * MAX_TICKS))
-    if not changes.alike and steps > tick_s * MAX_TICKS_IF_UNLIKE:
+    if not changes.alike and steps > tick_s * MAX_TICKS_BY_ORIGIN:
         tick_s *= 2
     ticks = math.ceil(steps / tick_s)
     arrivals = np.zeros(ticks * tick_s)
@@ -200,7 +206,7 @@ def _lay_out(load: Workload, changes: Changes) -> _Laid:
     # a change that takes longer than the run never happens
     seconds = (hold if hold <= ticks else 1) * tick_s
     if not changes.alike:
-        most = min(MAX_RUNGS_IF_UNLIKE, math.isqrt(MAX_DETAIL // seconds))
+        most = min(MAX_RUNGS_BY_ORIGIN, math.isqrt(MAX_DETAIL // seconds))
         changes = Changes(changes.ladder.thinned(most), changes.rules)
     program = Program(
         arrivals=arrivals.reshape(ticks, tick_s),
@@ -213,7 +219,7 @@ def _lay_out(load: Workload, changes: Changes) -> _Laid:
         empty_at_change=changes.rules.drops_queues,
         beyond_s=ticks * tick_s - steps,
     )
-    return _Laid(changes, program)
+    return _LadderProgram(changes, program)
 
 
 def _approximations(profile: Profile, program: Program) -> str:

@@ -29,7 +29,7 @@ class Labels(NamedTuple):
         return Labels(self.rung[which], self.cost[which], self.backlog[which])
 
 
-def unbeaten(parts: list[Labels], rungs: int) -> Labels:
+def keep_unbeaten(parts: list[Labels], rungs: int) -> Labels:
     """Labels that no other one of their rung beats in cost and in backlog."""
     rung, cost, backlog = (np.concatenate(part) for part in zip(*parts, strict=True))
     if not len(rung):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.lab.hindsight.labels import BoolArray, FloatArray, IntArray, Labels, unbeaten
+from penstock.lab.hindsight.labels import BoolArray, FloatArray, IntArray, Labels, keep_unbeaten
 
 #: Up to so many replicas are told apart one by one.
-FINEST = 400
+MAX_EXACT_REPLICAS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Program:
     @property
     def prices(self) -> IntArray:
         """Replicas of each rung in all, rounded up to a coarser unit where there are very many."""
-        unit = max(1, int(self.totals.max()) // FINEST)
+        unit = max(1, int(self.totals.max()) // MAX_EXACT_REPLICAS)
         return np.asarray(-(-self.totals // unit))
 
     @property
@@ -140,13 +140,13 @@ def solve(program: Program) -> ReplicaPath | None:
         if program.first <= tick <= program.ticks - program.hold:
             changed = _change(program, tick, reached[tick])
             coming.setdefault(tick + program.hold, []).append(changed)
-        reached.append(unbeaten(coming.pop(tick + 1), len(rungs)))
+        reached.append(keep_unbeaten(coming.pop(tick + 1), len(rungs)))
     return _walk_back(program, reached) if len(reached[-1].rung) else None
 
 
 def _stay(program: Program, tick: int, labels: Labels) -> Labels:
     """All labels one tick later."""
-    stretch = _stretch(program, tick, program.steady).of(labels.rung)
+    stretch = _span(program, tick, program.steady).of(labels.rung)
     ends, may = stretch.after(labels.backlog)
     cost = labels.cost + program.prices[labels.rung]
     return Labels(labels.rung[may], cost[may], ends[may])
@@ -156,8 +156,8 @@ def _change(program: Program, tick: int, labels: Labels) -> Labels:
     """All labels on every rung, as long after as a change is kept."""
     labels = labels.of(_may_change(program, labels))
     if len(program.during) == 1:  # it does not matter where one comes from
-        labels = unbeaten([labels._replace(rung=np.zeros_like(labels.rung))], 1)
-    stretch = _stretch(program, tick, program.during).of(labels.rung)
+        labels = keep_unbeaten([labels._replace(rung=np.zeros_like(labels.rung))], 1)
+    stretch = _span(program, tick, program.during).of(labels.rung)
     ends, may = stretch.after(labels.backlog[:, None])
     cost = labels.cost[:, None] + program.hold * program.prices
     rung = np.broadcast_to(np.arange(len(program.rates)), cost.shape)
@@ -168,7 +168,7 @@ def _may_change(program: Program, labels: Labels) -> BoolArray:
     return labels.backlog <= (program.slack if program.empty_at_change else np.inf)
 
 
-def _stretch(program: Program, tick: int, rates: FloatArray) -> ConstantSpan:
+def _span(program: Program, tick: int, rates: FloatArray) -> ConstantSpan:
     """What the ticks from one on do to a backlog, for rates whose last axis are seconds."""
     end = tick + rates.shape[-1] // program.seconds
     room = program.limits[tick:end].ravel() + program.slack
@@ -206,10 +206,10 @@ def _origin(program: Program, reached: list[Labels], tick: int, at: int) -> tupl
         fits &= labels.rung == rung if rates is None else _may_change(program, labels)
         places = np.flatnonzero(fits)
         if rates is None:
-            way = _stretch(program, begun, program.steady).of(rung)
+            way = _span(program, begun, program.steady).of(rung)
         else:
             rows = labels.rung[places] % len(rates)  # all come by the one row, if there is only one
-            way = _stretch(program, begun, rates).of((rows, rung))
+            way = _span(program, begun, rates).of((rows, rung))
         ends, may = way.after(labels.backlog[places])
         hits = places[may & (ends == backlog)]
         if len(hits):

@@ -16,7 +16,7 @@ from typing import Any
 from penstock.core.numbers import table_number
 from penstock.errors import InputError, nearest
 from penstock.lab.comparison.measures import measure
-from penstock.lab.comparison.statistics import interval_of_mean, interval_of_paired_difference
+from penstock.lab.comparison.statistics import compute_difference_interval, compute_mean_interval
 
 #: Means closer than this are a near tie.
 TIE = 0.10
@@ -152,11 +152,11 @@ def _parse_link(text: str) -> Link:
     raise InputError("order", f"must be 'one > other', got {text!r}")
 
 
-def judge(claim: Claim, results: Results) -> Verdict:
+def judge_claim(claim: Claim, results: Results) -> Verdict:
     """Return the verdict over the runs of all cells."""
     if claim.undecidable:
         return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured=claim.undecidable)
-    if holes := [hole for check in claim.checks for hole in _holes(check, results)]:
+    if holes := [hole for check in claim.checks for hole in _describe_gaps(check, results)]:
         return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(holes))
     answers = [_judge_check(check, results) for check in claim.checks]
     answer = ClaimAnswer.YES
@@ -169,10 +169,10 @@ def judge(claim: Claim, results: Results) -> Verdict:
     if (
         claim.without
         and claim.checks
-        and not _unknown(claim.checks[0].measure, claim.without, results)
+        and not _count_unknown(claim.checks[0].measure, claim.without, results)
     ):
         name = claim.checks[0].measure
-        without = f"{claim.without}: {_shown(name, claim.without, results)}"
+        without = f"{claim.without}: {_mean_text(name, claim.without, results)}"
     return Verdict(claim=claim, answer=answer, measured=measured, without=without)
 
 
@@ -188,10 +188,10 @@ def _judge_check(check: Check, results: Results) -> ClaimAnswer:
 
 
 def _number(check: Check, results: Results) -> float:
-    mean = interval_of_mean(_values(check.measure, check.cell, results)).mean
+    mean = compute_mean_interval(_values(check.measure, check.cell, results)).mean
     if not check.over:
         return mean
-    other = interval_of_mean(_values(check.measure, check.over, results)).mean
+    other = compute_mean_interval(_values(check.measure, check.over, results)).mean
     return mean / other if other else math.inf
 
 
@@ -201,7 +201,7 @@ def _judge_link(link: Link, name: str, results: Results) -> ClaimAnswer:
     gap = abs(sum(left) - sum(right)) / larger if larger else 0.0
     if not link.strict and gap <= TIE:
         return ClaimAnswer.YES
-    _, low, high = interval_of_paired_difference(left, right)
+    _, low, high = compute_difference_interval(left, right)
     if low > 0:
         return ClaimAnswer.YES
     return ClaimAnswer.NO if high < 0 or gap <= 0.01 else ClaimAnswer.UNDECIDED
@@ -212,26 +212,26 @@ def _values(name: str, cell: str, results: Results) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _unknown(name: str, cell: str, results: Results) -> int:
+def _count_unknown(name: str, cell: str, results: Results) -> int:
     """In how many runs of a cell a measure is unknown."""
     return len(results[cell]) - len(_values(name, cell, results))
 
 
-def _holes(check: Check, results: Results) -> list[str]:
+def _describe_gaps(check: Check, results: Results) -> list[str]:
     """Where a measure is unknown: without evidence nothing is decided."""
     return [
         f"{check.measure} is unknown in {missing} of {len(results[cell])} runs of {cell}"
         for cell in check.cells
-        if (missing := _unknown(check.measure, cell, results))
+        if (missing := _count_unknown(check.measure, cell, results))
     ]
 
 
 def _measured(check: Check, results: Results) -> str:
-    shown = ", ".join(f"{cell} {_shown(check.measure, cell, results)}" for cell in check.cells)
+    shown = ", ".join(f"{cell} {_mean_text(check.measure, cell, results)}" for cell in check.cells)
     ratio = f", ratio {table_number(_number(check, results))}" if check.over else ""
     return f"{check.measure}: {shown}{ratio}"
 
 
-def _shown(name: str, cell: str, results: Results) -> str:
-    mean, low, high = interval_of_mean(_values(name, cell, results))
+def _mean_text(name: str, cell: str, results: Results) -> str:
+    mean, low, high = compute_mean_interval(_values(name, cell, results))
     return f"{table_number(mean)} [{table_number(low)}, {table_number(high)}]"

@@ -12,8 +12,8 @@ from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, read_toml
 from penstock.lab.grid.simulated_backend import SimulatedBackend
-from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
-from penstock.lab.papers.printed_tables import Printed, parse_printed
+from penstock.lab.papers.claims import Claim, Results, Verdict, judge_claim, parse_claim
+from penstock.lab.papers.printed_tables import PrintedTable, parse_printed_table
 from penstock.lab.papers.run_timeline import RunTimeline
 from penstock.runs.simulated_run import prepare_simulation, simulate
 from penstock.runs.spec import SimulationSpec
@@ -47,11 +47,11 @@ class PaperExperiments:
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
     figures: tuple[PaperFigure, ...]
-    printed: Printed | None = None
+    printed: PrintedTable | None = None
 
     def with_traces_in(self, folder: Path) -> "PaperExperiments":
         """The same experiments with their traces read from a folder."""
-        cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
+        cells = {name: _with_trace_in(folder, spec) for name, spec in self.cells.items()}
         return replace(self, cells=cells)
 
     def specs(self, seeds: int | None = None) -> dict[str, list[SimulationSpec]]:
@@ -63,7 +63,7 @@ class PaperExperiments:
 
     def verdicts(self, results: Results) -> list[Verdict]:
         """Judge every claim."""
-        return [judge(claim, results) for claim in self.claims]
+        return [judge_claim(claim, results) for claim in self.claims]
 
 
 def find_experiments(paper: str, folder: Path | None = None) -> Path:
@@ -106,11 +106,11 @@ def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
         seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
         claims=claims,
         figures=tuple(_figure(figure, cells) for figure in data.get("figures", ())),
-        printed=parse_printed(data["printed"], cells) if "printed" in data else None,
+        printed=parse_printed_table(data["printed"], cells) if "printed" in data else None,
     )
 
 
-def check_published(published: PaperExperiments) -> None:
+def check_experiments(published: PaperExperiments) -> None:
     """Prepare every cell, so that a mistake is found before the first run."""
     for name, spec in published.cells.items():
         try:
@@ -125,7 +125,9 @@ def simulate_and_follow(spec: SimulationSpec) -> dict[str, Any]:
     return simulate(spec, course.add).to_json() | {"course": course.result()}
 
 
-def follow(spec: SimulationSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
+def simulate_curves(
+    spec: SimulationSpec, measures: Sequence[str]
+) -> dict[str, list[tuple[float, float]]]:
     """One run as curves: for each panel the points (minutes, value)."""
     curves: dict[str, list[tuple[float, float]]] = {panel: [] for panel in measures}
     before: list[Tick] = []
@@ -151,7 +153,7 @@ def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _found_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
+def _with_trace_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
     if "file" not in spec.workload_params:
         return spec
     file = str(folder / Path(spec.workload_params["file"]).name)

@@ -12,7 +12,7 @@ from penstock.lab.papers.claims import TIE, Results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class PrintedTable:
     """Figures that a paper printed for cells of its experiments, group by group."""
 
     #: What the columns hold, as measures of a result; the first `main` of them matter most.
@@ -22,7 +22,7 @@ class Printed:
     groups: Mapping[str, Mapping[str, tuple[float, ...]]]
 
 
-def parse_printed(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Printed:
+def parse_printed_table(data: Mapping[str, Any], cells: Mapping[str, Any]) -> PrintedTable:
     """Read from parsed TOML: columns, main, and one table of cells for each group."""
     columns = tuple(data["columns"])
     groups = {}
@@ -32,10 +32,10 @@ def parse_printed(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Printed:
                 problem = f"must be a cell with {len(columns)} figures"
                 raise InputError(f"printed.groups.{name}.{cell}", problem)
         groups[name] = {cell: tuple(map(float, figures)) for cell, figures in rows.items()}
-    return Printed(columns=columns, main=tuple(data["main"]), groups=groups)
+    return PrintedTable(columns=columns, main=tuple(data["main"]), groups=groups)
 
 
-def means(printed: Printed, results: Results, cell: str) -> list[float]:
+def mean_figures(printed: PrintedTable, results: Results, cell: str) -> list[float]:
     """Our figures for one cell, as means over the seeds."""
     figures = []
     for column in printed.columns:
@@ -45,14 +45,16 @@ def means(printed: Printed, results: Results, cell: str) -> list[float]:
     return figures
 
 
-def ordered_pairs(printed: Printed, results: Results, columns: Sequence[str]) -> tuple[int, int]:
+def count_ordered_pairs(
+    printed: PrintedTable, results: Results, columns: Sequence[str]
+) -> tuple[int, int]:
     """Return how many printed pairs come out in the same order here, and how many there are.
 
     Pairs that the paper has within 10 % of each other are near ties and left out.
     """
     agree = total = 0
     for rows in printed.groups.values():
-        ours = {cell: means(printed, results, cell) for cell in rows}
+        ours = {cell: mean_figures(printed, results, cell) for cell in rows}
         for column in columns:
             place = printed.columns.index(column)
             for one, two in combinations(rows, 2):

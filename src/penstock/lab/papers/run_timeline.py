@@ -17,7 +17,7 @@ from penstock.engines.events import RestartEvent
 from penstock.runs.scores import percentile
 
 #: Intervals with fewer records than this say nothing about a ratio.
-FEW = 10
+MIN_RECORDS = 10
 
 
 class RunTimeline:
@@ -51,7 +51,7 @@ class RunTimeline:
 
     def _add_latency(self, sink: str, histogram: Histogram) -> None:
         self._latency.setdefault(sink, Histogram()).merge(histogram)
-        if histogram.count >= FEW:
+        if histogram.count >= MIN_RECORDS:
             self._worst[sink] = max(self._worst.get(sink, 0.0), histogram.mean)
 
     def result(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class RunTimeline:
         """Share processed in the interval after a change, over that of all other intervals."""
         after: tuple[list[float], list[float]] = ([], [])
         for changed, came, done in zip(self._changed, offered[1:], processed[1:], strict=False):
-            if came >= FEW:
+            if came >= MIN_RECORDS:
                 after[changed].append(done / came)
         others, changes = after
         return _mean(changes) / _mean(others) if changes and others and _mean(others) else None
@@ -119,7 +119,9 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def _ratios(offered: Sequence[int], processed: Sequence[int]) -> list[float]:
-    return [done / came for came, done in zip(offered, processed, strict=True) if came >= FEW]
+    return [
+        done / came for came, done in zip(offered, processed, strict=True) if came >= MIN_RECORDS
+    ]
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
