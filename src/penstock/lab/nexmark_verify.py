@@ -1,4 +1,4 @@
-"""Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
+"""Runs a Nexmark query on Spark and compares every output row with DuckDB."""
 
 import random
 import shutil
@@ -41,40 +41,40 @@ from penstock.runs.run_lock import quiet_spark_loggers, silence_accumulator_serv
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
-#: How often every operator gets other replicas on the way.
+#: How often the parallelism of every operator changes during a run.
 CHANGES = 4
-#: Changes of replicas that every operator must have had.
+#: Minimum number of changes that every operator must have had.
 MIN_CHANGES = CHANGES - 1
-#: Tasks that run at once, and replicas that are started beforehand.
+#: Concurrent tasks, and workers started in advance.
 _SLOTS, _WARM = 20, 8
-#: Rows that are put into a topic at once, and seconds after which nothing is waited for.
+#: Maximum rows per append, and maximum seconds to wait for a part of the events.
 _MAX_APPEND_ROWS, _MAX_WAIT_S = 1 << 14, 600.0
-#: Events per second of event time: windows, sessions and days close within few events, also of
-#: those few that lie between two changes of replicas; and bids come at every time of day.
+#: Events per second of event time. They are low enough that windows, sessions and days close
+#: between two changes of replicas, and that bids cover every time of day.
 RATES = {
     **dict.fromkeys(("q5", "q8", "q11"), 1000.0),
     **{"q7": 100.0, "q10": 10.0, "q14": 0.5, "q17": 0.02},
 }
 
-#: Told the share of the events that are done.
+#: Receives the share of the events that are processed.
 Show = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifySpec:
-    """What is verified."""
+    """The query, its variant and the number of events to verify."""
 
     query: str
     events: int
-    #: None for the thesis', where there is one.
+    #: None: the variant of the thesis, if the query has one.
     variant: Variant | None = None
-    #: Events per second of event time; None for what suits the query.
+    #: Events per second of event time; None: the default of the query.
     rate: float | None = None
-    #: Whether every operator changes its replicas on the way.
+    #: Whether every operator is rescaled during the run.
     rescale: bool = False
 
     def check(self) -> None:
-        """Refuse what nobody can verify."""
+        """Raise `InputError` for an unknown query or variant, or too few events."""
         if self.query not in QUERIES:
             problem = f"unknown query {self.query!r}"
             raise InputError("--query", problem, nearest(self.query, QUERIES))
@@ -84,35 +84,35 @@ class VerifySpec:
 
     @property
     def chosen(self) -> Variant:
-        """The variant."""
+        """Return the variant to verify."""
         return self.variant or first_variant(self.query)
 
     @property
     def setting(self) -> StreamSettings:
-        """The events."""
+        """Return the settings of the event generator."""
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
         return StreamSettings(hot=self.chosen == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
-        """The query over these events."""
+        """Build the pipeline of the query."""
         pipeline: Pipeline = QUERIES[self.query].build(self.chosen, self.setting)
         return pipeline
 
 
 @dataclass(kw_only=True)
 class VerifyResult:
-    """What came out."""
+    """The number of output rows, and how they differ from the truth."""
 
     rows: int
     difference: RowDifference
     late: int
-    #: By operator: how often other replicas ran than in the batch before.
+    #: By operator: how often its parallelism changed from one batch to the next.
     changes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what DuckDB says, and nothing came too late to count."""
+        """Whether the rows equal those of DuckDB and no row was late."""
         return self.difference.is_none and not self.late
 
 
@@ -148,33 +148,33 @@ def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) ->
 
 
 def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> VerifyResult:
-    """Fill the topics, let the query work them off, and compare."""
+    """Fill the topics, let the query process them, and compare the output."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
     engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
-    watched = _BatchCounter(pipeline, layout)
-    began = time.monotonic()
+    counter = _BatchCounter(pipeline, layout)
+    start_s = time.monotonic()
     engine.start()
     try:
-        _run(engine, watched, spec, show)
+        _run(engine, counter, spec, show)
     finally:
         engine.stop()
-    watched.look()
+    counter.update()
     truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.chosen]
     closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
-    found = _rows(Topic.open(layout.topic(OUT)))
+    rows = _rows(Topic.open(layout.topic(OUT)))
     return VerifyResult(
-        rows=len(found),
-        difference=difference(found, true),
-        late=watched.late,
-        changes=watched.changes,
-        seconds=round(time.monotonic() - began, 1),
+        rows=len(rows),
+        difference=difference(rows, true),
+        late=counter.late,
+        changes=counter.changes,
+        seconds=round(time.monotonic() - start_s, 1),
     )
 
 
 def fill_topics(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
-    """Put events into the topics that the query reads, as its producers would."""
+    """Append events to the topics that the query reads, as its producers do."""
     now_us = int(time.time() * 1e6)
     for name, feed in pipeline.feeds.items():
         begin, behind = KINDS[name].rows_within(first, end)
@@ -186,10 +186,10 @@ def fill_topics(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> 
                 writer.append(feed.make(row, due))
 
 
-def _run(engine: SparkEngine, watched: "_BatchCounter", spec: VerifySpec, show: Show) -> None:
-    """Let everything be processed in parts; if asked for, each with other replicas.
+def _run(engine: SparkEngine, counter: "_BatchCounter", spec: VerifySpec, show: Show) -> None:
+    """Process the events in parts; with `rescale`, each part has another parallelism.
 
-    With few rows in the last batch, its watermark leaves little out of the comparison.
+    The comparison ends at the watermark of the last batch, so small parts leave little out.
     """
     rng, parts = random.Random(1), CHANGES + 1
     for part in range(parts):
@@ -197,37 +197,37 @@ def _run(engine: SparkEngine, watched: "_BatchCounter", spec: VerifySpec, show: 
             spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
         )
         fill_topics(engine.pipeline, engine.layout, first, half)
-        stopping: set[str] = set()
-        if part and spec.rescale:  # in the middle of the work
+        pending: set[str] = set()
+        if part and spec.rescale:  # while rows wait
             engine.apply(Plan(replicas=_choose_replicas(engine.status().running, rng)))
-            stopping |= engine.capabilities.pauses
+            pending |= engine.capabilities.pauses
         fill_topics(engine.pipeline, engine.layout, half, end)
-        _drain(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
+        _drain(engine, counter, pending, lambda done: show((part + done) / parts))  # noqa: B023
 
 
-def _drain(engine: SparkEngine, watched: "_BatchCounter", stopping: set[str], show: Show) -> None:
-    """Wait until everything is processed, and who stops for a change has made it."""
+def _drain(engine: SparkEngine, counter: "_BatchCounter", pending: set[str], show: Show) -> None:
+    """Wait until all rows are processed and all operators that stop to rescale have done so."""
     deadline = time.monotonic() + _MAX_WAIT_S
-    while stopping or not engine.is_drained:
+    while pending or not engine.is_drained:
         engine.advance(0.25)
-        watched.look()
+        counter.update()
         if engine.failed:
             raise PenstockError("\n".join(engine.failed.values()))
         if time.monotonic() > deadline:
             raise PenstockError(f"the query did not finish in {_MAX_WAIT_S:g} s")
         status = engine.status()
         ends = (RescaledEvent, FailedEvent)
-        stopping -= {event.operator for event in status.events if isinstance(event, ends)}
+        pending -= {event.operator for event in status.events if isinstance(event, ends)}
         show(status.processed_records / max(1, status.offered_records))
 
 
 def _choose_replicas(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
-    """Another number of replicas for each operator."""
+    """Choose a different number of replicas for each operator."""
     return {name: rng.choice([k for k in range(1, 5) if k != now]) for name, now in running.items()}
 
 
 class _BatchCounter:
-    """Counts, from the records of the batches, what a result alone does not show."""
+    """Counts rescales and late rows from batch records; the output does not show them."""
 
     def __init__(self, pipeline: Pipeline, layout: RunLayout) -> None:
         self._logs = {name: BatchLog(layout.batches(name)) for name in pipeline.operators}
@@ -235,11 +235,11 @@ class _BatchCounter:
         self.changes = dict.fromkeys(pipeline.operators, 0)
         self.late = 0
 
-    def look(self) -> None:
-        """Read what is new."""
+    def update(self) -> None:
+        """Count the new batch records."""
         for name, log in self._logs.items():
             for record in log.read_new():
-                if not record.tasks:  # Spark's state was dealt anew, and nothing was read
+                if not record.tasks:  # the batch only repartitioned Spark's state
                     continue
                 before = self._replicas.get(name, record.replicas)
                 self.changes[name] += record.replicas != before
@@ -248,7 +248,7 @@ class _BatchCounter:
 
 
 def _closing_watermark_us(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
-    """The watermark of the last batch of the operator that tells only what is closed."""
+    """Return the last watermark of the operator that emits only closed windows, if any."""
     if truth.closed_by is None:
         return None
     kind = find_spark_kind(pipeline.operators[truth.closed_by].kind)

@@ -1,4 +1,4 @@
-"""Axes of a grid: what each may be, one choice after the other."""
+"""The axes of a grid, each with its choices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -8,24 +8,24 @@ from penstock.errors import InputError
 from penstock.lab.grid.backend import RunBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 
-#: Axes that decide which load is met; runs are compared only where it is the same.
+#: Axes that define the load; only runs with the same load are compared.
 LOAD_AXES = (
     *("query", "numbers", "workload", "workload_params"),
     *("minutes", "speed_up", "rate_scale"),
 )
-#: Axes whose values speak for themselves.
+#: Axes whose values are clear without the name of the axis.
 _AXES_WITHOUT_PREFIX = ("query", "workload", "policy", "engine", "mode", "master")
 
 
 class Choice(NamedTuple):
-    """One value of an axis: how it is called, and the fields that it sets."""
+    """One value of an axis: its text, and the fields that it sets."""
 
     words: str
     changes: Mapping[str, Any]
 
 
 def list_choices(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
-    """All choices of one axis."""
+    """Yield all choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
         yield from _combinations(axis, {axis: value}, where)
@@ -33,13 +33,13 @@ def list_choices(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Ch
     values = value if isinstance(value, list) else [value]
     if not values:
         raise InputError(where, "must have at least one value, got none")
-    for index, one in enumerate(values):
+    for index, item in enumerate(values):
         place = f"{where}[{index}]" if len(values) > 1 else where
-        if isinstance(one, Mapping):
-            yield from _choices_of_table(axis, one, place, backend)
+        if isinstance(item, Mapping):
+            yield from _choices_of_table(axis, item, place, backend)
         else:
-            check_field(axis, one, place)
-            yield Choice(_choice_text(axis, one), {axis: one})
+            check_field(axis, item, place)
+            yield Choice(_choice_text(axis, item), {axis: item})
 
 
 def _choices_of_table(
@@ -59,10 +59,10 @@ def _choices_of_table(
 def _combinations(
     axis: str, fields: Mapping[str, Any], where: str, label: str = ""
 ) -> Iterator[Choice]:
-    """One choice for each way to take one value out of every list within tables.
+    """Yield one choice per combination of the values of all lists within tables.
 
-    It is called after all that it sets; one with a label after that, and after what was
-    taken out of lists.
+    The text of a choice names all fields that it sets. With a label, it is the label and the
+    values from lists.
     """
     for key, value in fields.items():
         check_field(key, value, where if key == axis else f"{where}.{key}")
@@ -94,7 +94,7 @@ def _value_text(value: Any) -> str:
 
 
 def refuse_conflicts(axes: Mapping[str, Sequence[Choice]]) -> None:
-    """Two axes must not set the same thing, and only those of the load may set the load."""
+    """Refuse two axes that set the same field, and other axes that set the load."""
     owner: dict[str, str] = {}
     for axis, choices in axes.items():
         for path in dict.fromkeys(path for choice in choices for path in _paths(choice.changes)):

@@ -1,9 +1,9 @@
-"""What a paper says, as something that runs can confirm or contradict.
+"""Claims of papers, and their test against runs.
 
-A claim is about one measure and some cells of an experiment: their order, that they rise or
-fall, or the band that a number lies in. It is judged over paired seeds: an order holds if
-the 95 % interval of the paired difference lies on its side. Cells closer than 10 % are a
-near tie, which counts as kept in a chain and for `>=`.
+A claim is about one measure of some cells of an experiment: their order, a rising or falling
+sequence, or a band for a value. It is judged over paired seeds: an order holds if the 95 %
+interval of the paired difference is entirely on its side. Cells within 10 % of each other are a
+near tie, which is accepted in a sequence and for `>=`.
 """
 
 import math
@@ -41,25 +41,25 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that must hold: links between cells, or a band for one cell or for a ratio."""
+    """One condition: links between cells, or a band for one cell or for a ratio."""
 
     measure: str
     links: tuple[Link, ...] = ()
     cell: str = ""
-    #: The band is for how many times the mean of this cell the mean of `cell` is.
+    #: If set, the band is for the mean of `cell` divided by the mean of this cell.
     over: str = ""
     band: tuple[float, float] | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Every cell that it looks at, once."""
+        """Return every cell that it uses, once."""
         named = [name for link in self.links for name in (link.left, link.right)]
         return tuple(dict.fromkeys([*named, *filter(None, (self.cell, self.over))]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One sentence of a paper, and how it is tested."""
+    """One sentence of a paper, and its test."""
 
     id: str
     where: str
@@ -67,9 +67,9 @@ class Claim:
     checks: tuple[Check, ...] = ()
     #: What the paper printed.
     published: str = ""
-    #: Why it comes out as it does.
+    #: Explanation of the answer.
     why: str = ""
-    #: A cell with the cause switched off, and what that shows.
+    #: A cell with the cause disabled, and what it shows.
     without: str = ""
     without_says: str = ""
     undecidable: str = ""
@@ -77,7 +77,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A claim with what was measured."""
+    """A claim with its answer and the measured values."""
 
     claim: Claim
     answer: ClaimAnswer
@@ -89,7 +89,7 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def parse_claim(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Claim:
-    """Read a claim from parsed TOML; every cell it names must be there."""
+    """Read a claim from parsed TOML; every cell that it names must exist."""
     known = ("id", "where", "says", "published", "why", "cause", "undecidable", "checks", *_FORMS)
     for key in data:
         if key not in known:
@@ -125,7 +125,7 @@ _FORMS = ("measure", "order", "rising", "falling", "number", "ratio")
 
 def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
     name = part.get("measure", "")
-    measure(name)  # refuses what cannot be read
+    measure(name)  # raises InputError for an invalid measure
     checks = []
     if "order" in part:
         checks.append(Check(measure=name, links=tuple(_parse_link(text) for text in part["order"])))
@@ -144,11 +144,11 @@ def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
 
 def _parse_link(text: str) -> Link:
     for sign, flip, strict in ((">=", 0, 0), ("<=", 1, 0), (">", 0, 1), ("<", 1, 1)):
-        left, found, right = text.partition(f" {sign} ")
-        if found:
+        left, separator, right = text.partition(f" {sign} ")
+        if separator:
             sides = (left.strip(), right.strip())
-            one, two = sides[::-1] if flip else sides
-            return Link(left=one, right=two, strict=bool(strict))
+            larger, smaller = sides[::-1] if flip else sides
+            return Link(left=larger, right=smaller, strict=bool(strict))
     raise InputError("order", f"must be 'one > other', got {text!r}")
 
 
@@ -156,8 +156,8 @@ def judge_claim(claim: Claim, results: Results) -> Verdict:
     """Return the verdict over the runs of all cells."""
     if claim.undecidable:
         return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured=claim.undecidable)
-    if holes := [hole for check in claim.checks for hole in _describe_gaps(check, results)]:
-        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(holes))
+    if gaps := [gap for check in claim.checks for gap in _describe_gaps(check, results)]:
+        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(gaps))
     answers = [_judge_check(check, results) for check in claim.checks]
     answer = ClaimAnswer.YES
     if ClaimAnswer.NO in answers:
@@ -213,12 +213,12 @@ def _values(name: str, cell: str, results: Results) -> list[float]:
 
 
 def _count_unknown(name: str, cell: str, results: Results) -> int:
-    """In how many runs of a cell a measure is unknown."""
+    """Return the number of runs of a cell in which a measure is unknown."""
     return len(results[cell]) - len(_values(name, cell, results))
 
 
 def _describe_gaps(check: Check, results: Results) -> list[str]:
-    """Where a measure is unknown: without evidence nothing is decided."""
+    """Return where a measure is unknown; such a claim cannot be decided."""
     return [
         f"{check.measure} is unknown in {missing} of {len(results[cell])} runs of {cell}"
         for cell in check.cells

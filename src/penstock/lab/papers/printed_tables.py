@@ -1,4 +1,4 @@
-"""Tables that a paper printed, beside ours: do the same pairs come out in the same order?"""
+"""Compares the tables of a paper with the results of runs: is the order of pairs the same?"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from penstock.lab.papers.claims import TIE, Results
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedTable:
-    """Figures that a paper printed for cells of its experiments, group by group."""
+    """Published figures of the cells of an experiment, by group."""
 
-    #: What the columns hold, as measures of a result; the first `main` of them matter most.
+    #: Measures of the columns; those in `main` are the most important ones.
     columns: tuple[str, ...]
     main: tuple[str, ...]
     #: Group -> cell -> its figures. Cells are compared within their group.
@@ -36,7 +36,7 @@ def parse_printed_table(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Pr
 
 
 def mean_figures(printed: PrintedTable, results: Results, cell: str) -> list[float]:
-    """Our figures for one cell, as means over the seeds."""
+    """Return the figures of the runs of one cell, as means over the seeds."""
     figures = []
     for column in printed.columns:
         values = [measure(column)(result) for result in results[cell]]
@@ -48,19 +48,19 @@ def mean_figures(printed: PrintedTable, results: Results, cell: str) -> list[flo
 def count_ordered_pairs(
     printed: PrintedTable, results: Results, columns: Sequence[str]
 ) -> tuple[int, int]:
-    """Return how many printed pairs come out in the same order here, and how many there are.
+    """Return the number of pairs with the published order, and the number of all pairs.
 
-    Pairs that the paper has within 10 % of each other are near ties and left out.
+    Pairs with published figures within 10 % of each other are near ties and left out.
     """
     agree = total = 0
     for rows in printed.groups.values():
         ours = {cell: mean_figures(printed, results, cell) for cell in rows}
         for column in columns:
             place = printed.columns.index(column)
-            for one, two in combinations(rows, 2):
-                a, b = rows[one][place], rows[two][place]
+            for first, second in combinations(rows, 2):
+                a, b = rows[first][place], rows[second][place]
                 if abs(a - b) <= TIE * max(a, b):
                     continue
                 total += 1
-                agree += (a > b) == (ours[one][place] > ours[two][place])
+                agree += (a > b) == (ours[first][place] > ours[second][place])
     return agree, total
