@@ -58,13 +58,13 @@ class Range:
 
     @property
     def arms(self) -> list[list[float]]:
-        """How far the interval reaches to both sides, as matplotlib wants it."""
+        """Return the distances of both ends from the mean, as matplotlib expects them."""
         return [[max(0.0, self.mean - self.low)], [max(0.0, self.high - self.mean)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What a policy costs in replica hours, and the seconds that records take with it."""
+    """The cost (replica hours) and the latency (seconds) of a policy."""
 
     label: str
     policy: str
@@ -82,7 +82,7 @@ class PictureBar:
 
 
 def draw_over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
-    """Draw panels below each other over the same minutes, with one legend for all."""
+    """Draw panels below each other over the same minutes, with one common legend."""
     figure = new_figure(0.9 + 1.9 * len(panels))
     column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     styles, handles = _line_styles(panels), {}
@@ -104,7 +104,7 @@ def draw_over_time(panels: Sequence[Panel], target: Target, title: str = "") -> 
 
 
 def draw_pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
-    """Draw cost against latency; the line joins those that no other one beats in both."""
+    """Draw cost against latency; a line joins the Pareto-optimal points."""
     figure = new_figure(4.8)
     axes = figure.subplots()
     for point, style in zip(points, styles_of([p.policy for p in points]), strict=True):
@@ -177,7 +177,7 @@ def _draw_bar(axes: Any, bar: PictureBar, place: float, style: Style) -> Any:
 
 
 def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
-    """One style for each label, whatever panel it is in; grey for one that is alone."""
+    """Return one style per label for all panels; grey for a label that is alone."""
     labels = {line.label: line.policy for panel in panels for line in panel.lines}
     ours = [label for label, policy in labels.items() if policy]
     styles = dict(zip(ours, styles_of([labels[label] for label in ours]), strict=True))
@@ -190,12 +190,12 @@ def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
 
 
 def _legend_labels(panels: Sequence[Panel]) -> set[str]:
-    """Labels that share a panel with others, so that the legend must name them."""
+    """Return labels that share a panel with others; only these need the legend."""
     return {line.label for panel in panels if len(panel.lines) > 1 for line in panel.lines}
 
 
 def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep the places that no other one beats, by cost."""
+    """Return the Pareto-optimal places, by cost."""
     front: list[tuple[float, float]] = []
     for cost, latency in sorted(places):
         if not front or latency < front[-1][1]:

@@ -139,7 +139,7 @@ def _why(verdict: Verdict) -> str:
 
 
 def printed_table(chapter: Chapter) -> Table | None:
-    """Return the published tables beside ours; None if the paper has none here."""
+    """Return the published tables with our figures; None if the paper has no tables."""
     printed = chapter.published.printed
     if printed is None:
         return None

@@ -43,7 +43,7 @@ def report(result: RunResult, directory: Path) -> list[str]:
     if run is None:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
-    for tick in read_recent(directory / JOURNAL):  # of a long run the last hours
+    for tick in read_recent(directory / JOURNAL):  # only the last hours of a long run
         timeline.add(tick)
     facts = list(_facts(run))
     wide = max(len(label) for label, _ in facts)
@@ -187,10 +187,10 @@ def _records(records: RecordBalance) -> str:
 
 def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]:
     """Yield rows that functions filtered or added, and late rows."""
-    for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
+    for key, verb in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
         for name, account in accounts.items():
             if rows := getattr(account, key):
-                yield f"{pretty(rows)} {what} {name}"
+                yield f"{pretty(rows)} {verb} {name}"
 
 
 def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
@@ -229,7 +229,7 @@ def _comparison_row(name: str, run: _MeasuredRun) -> list[str]:
 
 
 def _charts(results: Iterable[str], directory: Path) -> Iterator[str]:
-    """Replicas and latency of each policy over the same time."""
+    """Yield replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
     replicas = {n: [float(sum(t.status.running.values())) for t in c] for n, c in ticks.items()}
@@ -261,11 +261,11 @@ def _draw_line(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top
 
 
 def _means(ticks: Sequence[Tick]) -> list[float]:
-    found, last = [], 0.0
+    means, last = [], 0.0
     for tick in ticks:
-        together = Histogram()
+        merged = Histogram()
         for histogram in tick.status.latency.values():
-            together.merge(histogram)
-        last = together.mean if together.count else last
-        found.append(last)
-    return found
+            merged.merge(histogram)
+        last = merged.mean if merged.count else last
+        means.append(last)
+    return means

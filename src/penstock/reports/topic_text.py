@@ -37,12 +37,12 @@ class TopicFigures:
 
     @property
     def rows(self) -> int:
-        """The number of rows that are there."""
+        """The number of stored rows."""
         return self.end - self.first
 
 
 def figures(directory: Path) -> TopicFigures:
-    """Read the figures of a topic."""
+    """Read the figures of a topic from its directory."""
     topic = Topic.open(directory)
     oldest = next(topic.oldest_first(), None)
     return TopicFigures(
@@ -59,10 +59,10 @@ def figures(directory: Path) -> TopicFigures:
     )
 
 
-def list_text(found: Sequence[TopicFigures], now: float) -> str:
+def list_text(topics: Sequence[TopicFigures], now: float) -> str:
     """Return one line per topic."""
     columns = ("topic", "rows", "first", "end", "size", "commits", "newest", "slowest reader")
-    return as_text(Table(columns=columns, rows=tuple(_line(each, now) for each in found)))
+    return as_text(Table(columns=columns, rows=tuple(_line(topic, now) for topic in topics)))
 
 
 def show_text(topic: TopicFigures, now: float) -> str:
@@ -110,26 +110,26 @@ def to_json(topic: TopicFigures) -> dict[str, Any]:
     }
 
 
-def damage_text(found: Mapping[str, Sequence[TopicDamage]]) -> str:
+def damage_text(damage: Mapping[str, Sequence[TopicDamage]]) -> str:
     """Return all damage, or that there is none."""
-    lines = [(name, each.file, _rows(each), each.problem) for name in found for each in found[name]]
+    lines = [(name, d.file, _rows(d), d.problem) for name in damage for d in damage[name]]
     if lines:
         columns = ("topic", "file", "rows", "problem")
         return as_text(Table(columns=columns, rows=tuple(lines), words=4))
-    return "\n".join(f"{name}: no damage" for name in found)
+    return "\n".join(f"{name}: no damage" for name in damage)
 
 
-def damage_json(found: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
+def damage_json(damage: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
     """Return the same as JSON."""
     return [
         {
             "topic": name,
             "damage": [
                 {"file": d.file, "problem": d.problem, "first": d.rows.start, "end": d.rows.stop}
-                for d in damage
+                for d in damages
             ],
         }
-        for name, damage in found.items()
+        for name, damages in damage.items()
     ]
 
 

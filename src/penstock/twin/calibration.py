@@ -105,12 +105,12 @@ def _engine(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
     yield from _overheads(runs, ("batches",))
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
-    yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
-    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
+    yield _make_constant("monitor", "window_s", "monitor delay", WINDOW_S, source)
+    yield _make_constant("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
 
 
 def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterator[Estimate]:
-    """Yield the overheads of batches, of the engine or of one pipeline: they depend on its load."""
+    """Yield the overheads of batches, of the engine or of one pipeline; pipelines differ."""
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
         ("batch_s", "batch length", batch_s, "as asked"),
@@ -142,7 +142,7 @@ def _rescaling(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
             pauses.append(float(event.pause_s))
         elif isinstance(event, RunningEvent) and event.after_s is not None:
             changes.append(float(event.after_s))
-    yield _given("rescaling", "scope", "who pauses", "native", "as the runtime has it")
+    yield _make_constant("rescaling", "scope", "who pauses", "native", "as the runtime has it")
     fit = fit_mean(np.array(pauses))
     default = float(np.mean(pauses)) if pauses else 0.0
     effect = f", changes there after {np.median(changes):.2f} s" if changes else ""
@@ -239,7 +239,7 @@ def _declared_costs(part: DeclaredOperator) -> Mapping[str, Any]:
 # --- estimates
 
 
-def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
+def _make_constant(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
     return Estimate(path=(section, name), label=label, value=value, source=source)
 
 

@@ -41,7 +41,7 @@ def fit_overheads(runs: Sequence[CalibrationRun]) -> dict[str, Fit]:
         "fixed_s": floor,
         "per_replica_s": replica,
         "per_other_s": other,
-        "between_s": fit_mean(_without_held(list(_between(runs)))),
+        "between_s": fit_mean(_remove_held(list(_between(runs)))),
         "poll_s": fit_mean(np.array(list(_polls(runs)))),
         "look_s": fit_mean(np.array(list(_looks(runs)))),
         "cold": cold,
@@ -84,7 +84,7 @@ def _between(runs: Sequence[CalibrationRun]) -> Iterator[float]:
             yield second.planned_s - first.committed_s
 
 
-def _without_held(seconds: Sequence[float]) -> FloatArray:
+def _remove_held(seconds: Sequence[float]) -> FloatArray:
     """Remove times far above the median: there, back-pressure delayed the operator."""
     times_s = np.array(seconds)
     return times_s[times_s <= _MAX_DELAY_RATIO * np.median(times_s)] if len(times_s) else times_s

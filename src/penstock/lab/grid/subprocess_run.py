@@ -19,7 +19,7 @@ from penstock.runs.spec import SparkSpec
 
 #: Messages of the run while it lasts, and its report at the end.
 OUTPUT, REPORT = "output.log", "report.txt"
-#: Ends of a run with a valid result; `cut`: the run ended with a backlog that was too large.
+#: Ends of a run with a valid result; `cut`: the run ended before its backlog was drained.
 VALID_ENDS = ("finished", "cut")
 #: The command gets the directory. It is not imported, because `reports` imports `lab`.
 COMMAND = (sys.executable, "-m", "penstock.reports.child_run")
