@@ -33,7 +33,7 @@ def test_the_variant_that_is_meant() -> None:
     for query, variant, hot in (("q1", "thesis", False), ("q20", "reference", True)):
         spec = VerifySpec(query=query, events=1)
         spec.check()
-        assert (spec.chosen, spec.setting.hot) == (variant, hot)
+        assert (spec.query_variant, spec.setting.hot) == (variant, hot)
 
 
 def test_who_had_too_few_changes_is_told_what_to_do() -> None:

@@ -21,7 +21,7 @@ from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
-from penstock.twin.twin import figures, read_recorded_run, simulate_twin
+from penstock.twin.twin import read_recorded_run, score_ticks, simulate_twin
 
 pytestmark = pytest.mark.slow
 
@@ -203,8 +203,8 @@ def test_a_profile_of_one_load_predicts_another(
     (tmp_path / "mine.toml").write_text(to_toml(fitted), encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
     real = read_recorded_run(runs / "q1-cosine")
-    twins = [figures(simulate_twin(real, profile, seed), None) for seed in range(3)]
-    found = compare_figures(figures(real.ticks, None), twins)
+    twins = [score_ticks(simulate_twin(real, profile, seed), None) for seed in range(3)]
+    found = compare_figures(score_ticks(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 

@@ -80,10 +80,10 @@ class VerifySpec:
             raise InputError("--query", problem, nearest(self.query, QUERIES))
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
-        check_variant(self.query, self.chosen, list(QUERIES[self.query].TRUTHS))
+        check_variant(self.query, self.query_variant, list(QUERIES[self.query].TRUTHS))
 
     @property
-    def chosen(self) -> Variant:
+    def query_variant(self) -> Variant:
         """Return the variant to verify."""
         return self.variant or first_variant(self.query)
 
@@ -91,11 +91,11 @@ class VerifySpec:
     def setting(self) -> StreamSettings:
         """Return the settings of the event generator."""
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
-        return StreamSettings(hot=self.chosen == "reference", clock=FixedRate(rate))
+        return StreamSettings(hot=self.query_variant == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
         """Build the pipeline of the query."""
-        pipeline: Pipeline = QUERIES[self.query].build(self.chosen, self.setting)
+        pipeline: Pipeline = QUERIES[self.query].build(self.query_variant, self.setting)
         return pipeline
 
 
@@ -160,7 +160,7 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     finally:
         engine.stop()
     counter.update()
-    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.chosen]
+    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.query_variant]
     closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
     rows = _rows(Topic.open(layout.topic(OUT)))

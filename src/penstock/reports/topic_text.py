@@ -41,7 +41,7 @@ class TopicFigures:
         return self.end - self.first
 
 
-def figures(directory: Path) -> TopicFigures:
+def read_figures(directory: Path) -> TopicFigures:
     """Read the figures of a topic from its directory."""
     topic = Topic.open(directory)
     oldest = next(topic.oldest_first(), None)

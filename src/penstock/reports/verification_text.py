@@ -14,7 +14,7 @@ def as_json(spec: VerifySpec, result: VerifyResult) -> dict[str, Any]:
     """Return the result as a JSON object."""
     return {
         "query": spec.query,
-        "variant": spec.chosen,
+        "variant": spec.query_variant,
         "events": spec.events,
         "rate": spec.setting.clock.rate,
         "rows": result.rows,
@@ -31,7 +31,7 @@ def as_page(spec: VerifySpec, result: VerifyResult) -> str:
     """Return one table row, and the first rows that differ."""
     figures = {
         "query": spec.query,
-        "variant": spec.chosen,
+        "variant": spec.query_variant,
         "events": pretty(spec.events),
         "rows": pretty(result.rows),
         "missing": pretty(len(result.difference.missing)),

@@ -137,6 +137,6 @@ def _operator(
     )
 
 
-def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
+def score_ticks(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
     """Return the scores of a run or of its twin."""
     return score(ticks, objective_s)

@@ -18,7 +18,7 @@ from penstock.reports.tables import as_text
 from penstock.reports.twin_report import as_document, as_json, as_table, panels
 from penstock.runs.result_parts import RunScores
 from penstock.twin.errors import TwinCell, compare_figures
-from penstock.twin.twin import RecordedRun, figures, read_recorded_run, simulate_twin
+from penstock.twin.twin import RecordedRun, read_recorded_run, score_ticks, simulate_twin
 
 EXAMPLES = """\
 examples:
@@ -96,12 +96,12 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
     for seed in range(seeds):
         ticks = tuple(simulate_twin(real, profile, seed))
         first = first or ticks
-        twins.append(figures(ticks, None))
+        twins.append(score_ticks(ticks, None))
         if sys.stderr.isatty():
             print(f"\r{directory.name}: twin {seed + 1} of {seeds}", end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    truth = figures(real.ticks, None)
+    truth = score_ticks(real.ticks, None)
     cell = TwinCell(
         name=directory.name,
         query=real.prepared.pipeline.name,
