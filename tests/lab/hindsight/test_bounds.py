@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import PenstockError
 from penstock.lab.hindsight import bounds
 from penstock.lab.hindsight.bounds import add_hindsight
-from penstock.lab.hindsight.cheapest_run import hindsight
+from penstock.lab.hindsight.cheapest_run import compute_hindsight
 from penstock.runs.simulated_run import PreparedSimulation, prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
@@ -28,7 +28,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[PreparedSimulation]:
         calls.append(prepared)
         return SimpleNamespace(replica_hours=2.0, feasible=True)
 
-    monkeypatch.setattr(bounds, "hindsight", two_hours)
+    monkeypatch.setattr(bounds, "compute_hindsight", two_hours)
     return calls
 
 
@@ -63,7 +63,7 @@ def test_another_engine_has_another_bound(asked: list[PreparedSimulation]) -> No
 def test_it_is_the_bound_of_the_laboratory() -> None:
     ((run,),) = add_hindsight({"a": [run_of(3)]}, jobs=1).values()
     assert run["hindsight"]["replica_hours"] == pytest.approx(
-        hindsight(prepare_simulation(BRIEF)).replica_hours, rel=1e-5
+        compute_hindsight(prepare_simulation(BRIEF)).replica_hours, rel=1e-5
     )
 
 
@@ -71,6 +71,6 @@ def test_an_error_names_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: PreparedSimulation) -> Any:
         raise PenstockError("no way")
 
-    monkeypatch.setattr(bounds, "hindsight", fail)
+    monkeypatch.setattr(bounds, "compute_hindsight", fail)
     with pytest.raises(PenstockError, match="hindsight of q1, cosine, seed 1066: no way"):
         add_hindsight({"a": [run_of(3)]}, jobs=1)

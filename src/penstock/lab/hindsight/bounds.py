@@ -9,7 +9,7 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
 from penstock.lab.grid.runner import map_in_parallel, write_json
-from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, make_hindsight_key
+from penstock.lab.hindsight.cheapest_run import compare_cost, compute_hindsight, make_hindsight_key
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
@@ -76,7 +76,7 @@ def _compute_bounds(
 def compute_bound(spec: SimulationSpec) -> CostBound:
     """Return the minimum replica hours for the load of a run."""
     try:
-        cheapest = hindsight(prepare_simulation(spec))
+        cheapest = compute_hindsight(prepare_simulation(spec))
     except PenstockError as error:  # only its text can be pickled for sure
         place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
         raise PenstockError(f"hindsight of {place}: {error}") from None

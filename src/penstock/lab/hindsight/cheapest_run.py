@@ -92,7 +92,7 @@ def compare_cost(replica_hours: float, least: float, *, feasible: bool) -> Hinds
     )
 
 
-def hindsight(prepared: PreparedSimulation) -> Hindsight:
+def compute_hindsight(prepared: PreparedSimulation) -> Hindsight:
     """Return the cheapest sequence that meets the objective, or else the least violating one.
 
     The highest rung has the lowest worst latency. If it does not meet the objective, no sequence
