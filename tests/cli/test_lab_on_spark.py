@@ -11,7 +11,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.errors import PenstockError
-from penstock.lab.grid import backends as kinds
+from penstock.lab.grid.grid import BACKENDS
 from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spec import SparkSpec
 
@@ -55,7 +55,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
     """Let another function run the specs."""
 
     def use(run: Run) -> None:
-        monkeypatch.setitem(kinds.BACKENDS, "spark", SparkBackend(run))
+        monkeypatch.setitem(BACKENDS, "spark", SparkBackend(run))
 
     use(figures)
     return use

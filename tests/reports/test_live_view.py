@@ -14,7 +14,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.event_json import event_from_json
 from penstock.engines.events import BehindEvent
 from penstock.engines.port import Status
-from penstock.reports.live_view import Live, decision_lines, dots, event_lines, plain_line
+from penstock.reports.live_view import LiveView, decision_lines, dots, event_lines, plain_line
 from penstock.reports.screen import STOPPING, Screen
 from penstock.runs.observer import RunProgress, StopRequest
 
@@ -57,12 +57,12 @@ def tick(*changes: tuple[str, int, int], applied: bool = True, error: str = "") 
     )
 
 
-def drawn(live: Live, width: int = 120, height: int = 40) -> str:
+def drawn(live: LiveView, width: int = 120, height: int = 40) -> str:
     return "\n".join(live.lines(width, height))
 
 
 def test_every_operator_is_a_row_with_its_measures() -> None:
-    live = Live("images, ds2", objective_s=5.0)
+    live = LiveView("images, ds2", objective_s=5.0)
     for queue in (0.0, 5.0, 12.0):
         live.look(sight(seen(queue, 2, 4, latency_p50_s=1.234, latency_p95_s=3.5)))
     text = drawn(live)
@@ -74,7 +74,7 @@ def test_every_operator_is_a_row_with_its_measures() -> None:
 
 
 def test_both_levels_are_shown() -> None:
-    live = Live("images")
+    live = LiveView("images")
     live.look(sight(seen(), executors=(1, 1)))
     assert "3 replicas  1 executors" in drawn(live)
     live.look(sight(seen(), executors=(1, 3)))
@@ -99,7 +99,7 @@ def test_why_executors_come_and_go_is_told() -> None:
 
 
 def test_progress_and_what_comes_after_it() -> None:
-    live = Live("images")
+    live = LiveView("images")
     live.look(sight())
     assert "[######..................] 0:30 of 2:00" in drawn(live)
     live.look(sight(second=120.0, is_draining=True))
@@ -117,7 +117,7 @@ def test_replicas_that_run_come_and_go(running: int, requested: int, picture: st
 
 
 def test_the_last_decisions_stand_below_with_their_reasons() -> None:
-    live = Live("images")
+    live = LiveView("images")
     live.look(sight(seen()))
     for wanted in range(3, 13):
         live.tick(tick(("recognise", wanted - 1, wanted)))
@@ -160,7 +160,7 @@ def test_what_happens_to_an_operator_is_said_at_once(
     kind: str, numbers: dict[str, Any], said: str
 ) -> None:
     stream = io.StringIO()
-    screen = Screen(Live("images"), StopRequest(), stream)
+    screen = Screen(LiveView("images"), StopRequest(), stream)
     screen.report(event_from_json({"at": 7.0, "kind": kind, "operator": "resize", **numbers}))
     assert stream.getvalue() == said
 
@@ -168,7 +168,7 @@ def test_what_happens_to_an_operator_is_said_at_once(
 @pytest.mark.parametrize("width", [20, 40, 79, 120])
 @pytest.mark.parametrize("height", [3, 5, 8, 24])
 def test_nothing_is_wider_or_higher_than_the_terminal(width: int, height: int) -> None:
-    live = Live("a pipeline with a very long name under a very long workload", objective_s=5.0)
+    live = LiveView("a pipeline with a very long name under a very long workload", objective_s=5.0)
     many = {
         f"operator-with-a-long-name-{i}": op(f"operator-with-a-long-name-{i}") for i in range(9)
     }
@@ -195,7 +195,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream, stop = Terminal(), StopRequest()
-    with Screen(Live("images"), stop, stream) as screen:
+    with Screen(LiveView("images"), stop, stream) as screen:
         screen.say("starting Spark")
         screen.look(sight(seen()))
         first = stream.getvalue()
@@ -215,7 +215,7 @@ def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> 
 def test_elsewhere_a_tick_is_a_line_and_nothing_is_drawn(plain: bool, monkeypatch: Any) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal() if plain else io.StringIO()
-    with Screen(Live("images"), StopRequest(), stream, plain=plain) as screen:
+    with Screen(LiveView("images"), StopRequest(), stream, plain=plain) as screen:
         screen.look(sight(seen(queue=4)))
         assert stream.getvalue() == ""
         screen.tick(tick(("recognise", 2, 3)))
@@ -231,7 +231,7 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     line = plain_line(blind, None)
     assert "parse 1 (queue 7.87 k)" in line
     assert "no measures: no batch has been committed yet" in line
-    live = Live("orders")
+    live = LiveView("orders")
     live.look(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
     assert "parse: 7,869 rows wait" in drawn(live)
 
@@ -242,6 +242,6 @@ def test_lines_of_a_run_are_in_the_order_of_time(capsys: pytest.CaptureFixture[s
         for at, name in ((29.0, "late"), (22.0, "early"))
     )
     tick = Tick(at=30.0, status=Status(at=30.0, requested={}, running={}, events=events))
-    Screen(Live("run", None), StopRequest(), plain=True).tick(tick)
+    Screen(LiveView("run", None), StopRequest(), plain=True).tick(tick)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["0:22", "0:29", "0:30"]

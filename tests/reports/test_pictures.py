@@ -9,7 +9,7 @@ import pytest
 
 from penstock.control.registry import builtin_policies
 from penstock.errors import InputError
-from penstock.reports.canvas import as_svg
+from penstock.reports.canvas import render_svg
 from penstock.reports.pictures import (
     Panel,
     PictureBar,
@@ -17,8 +17,8 @@ from penstock.reports.pictures import (
     Point,
     Range,
     bars,
-    over_time,
-    pareto,
+    draw_over_time,
+    draw_pareto,
 )
 from penstock.reports.styles import declared_styles, style_of, styles_of
 
@@ -50,7 +50,7 @@ def texts(svg: str) -> list[str]:
 
 
 def test_panels_share_the_minutes_and_one_legend() -> None:
-    svg = as_svg(lambda to: over_time([LOAD, replicas("ds2", "flink")], to, "two runs"))
+    svg = render_svg(lambda to: draw_over_time([LOAD, replicas("ds2", "flink")], to, "two runs"))
     shown = texts(svg)
     for words in ("offered load", "records/s", "replicas", "two runs"):
         assert words in shown
@@ -62,9 +62,9 @@ def test_a_policy_has_its_colour_in_every_picture() -> None:
     point = Point(label="p", policy=policy, cost=exactly(1), latency=exactly(2))
     bar = PictureBar(label="p", policy=policy, value=exactly(1))
     for svg in (
-        as_svg(lambda to: over_time([replicas(policy)], to)),
-        as_svg(lambda to: pareto([point], to)),
-        as_svg(lambda to: bars({"q1": [bar]}, to)),
+        render_svg(lambda to: draw_over_time([replicas(policy)], to)),
+        render_svg(lambda to: draw_pareto([point], to)),
+        render_svg(lambda to: bars({"q1": [bar]}, to)),
     ):
         assert style_of(policy).colour.lower() in svg
 
@@ -74,14 +74,14 @@ def test_latency_may_be_logarithmic_and_have_a_level() -> None:
     panel = Panel(
         title="latency", unit="s", lines=(line,), log=True, level=60, level_name="objective"
     )
-    shown = texts(as_svg(lambda to: over_time([panel], to)))
+    shown = texts(render_svg(lambda to: draw_over_time([panel], to)))
     assert {"0.1", "1", "10", "100", "objective"} <= set(shown)
 
 
 def test_nothing_but_zeros_can_be_drawn() -> None:
     line = PictureLine(label="ds2", minutes=MINUTES, values=(0, 0, 0, 0))
     panel = Panel(title="latency", unit="s", lines=(line,), log=True)
-    assert "latency" in texts(as_svg(lambda to: over_time([panel], to)))
+    assert "latency" in texts(render_svg(lambda to: draw_over_time([panel], to)))
 
 
 def test_points_are_named_and_scaled_by_how_far_apart_they_are() -> None:
@@ -90,7 +90,7 @@ def test_points_are_named_and_scaled_by_how_far_apart_they_are() -> None:
             Point(label="near", policy="ds2", cost=exactly(1), latency=exactly(1)),
             Point(label="far", policy="flink", cost=exactly(2), latency=exactly(latency)),
         ]
-        return texts(as_svg(lambda to: pareto(points, to, "q1")))
+        return texts(render_svg(lambda to: draw_pareto(points, to, "q1")))
 
     assert {"near", "far", "q1"} <= set(drawn(5))
     assert "0" in drawn(5) and "100" in drawn(500)
@@ -98,7 +98,7 @@ def test_points_are_named_and_scaled_by_how_far_apart_they_are() -> None:
 
 def test_the_same_values_make_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg", "a.png"):
-        over_time([LOAD], tmp_path / name)
+        draw_over_time([LOAD], tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     ElementTree.parse(tmp_path / "a.svg")
     assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
@@ -106,9 +106,9 @@ def test_the_same_values_make_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_picture_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"must end in \.svg, \.png, \.pdf"):
-        over_time([LOAD], tmp_path / "a.bmp")
+        draw_over_time([LOAD], tmp_path / "a.bmp")
     with pytest.raises(InputError, match="cannot be written"):
-        over_time([LOAD], tmp_path / "nowhere" / "a.svg")
+        draw_over_time([LOAD], tmp_path / "nowhere" / "a.svg")
 
 
 def test_every_policy_looks_like_no_other() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from penstock.cli.main import main
-from penstock.lab.nexmark_verify import CHANGES, Verified, VerifySpec, is_verified, verify
+from penstock.lab.nexmark_verify import CHANGES, VerifyResult, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
 from penstock.reports.verification_text import as_json, as_page
 
@@ -39,9 +39,9 @@ def test_a_rescaled_query_gives_what_duckdb_says(
     assert told == sorted(told)
 
 
-def made(missing: int = 0, extra: int = 0, late: int = 0, changes: int = CHANGES) -> Verified:
+def made(missing: int = 0, extra: int = 0, late: int = 0, changes: int = CHANGES) -> VerifyResult:
     row = pa.table({"auction": [7]})
-    return Verified(
+    return VerifyResult(
         rows=100,
         difference=RowDifference(
             missing=row.slice(0, missing),
@@ -62,7 +62,7 @@ def made(missing: int = 0, extra: int = 0, late: int = 0, changes: int = CHANGES
         (made(changes=CHANGES - 2), False),
     ],
 )
-def test_only_equal_rows_and_real_changes_are_enough(seen: Verified, enough: bool) -> None:
+def test_only_equal_rows_and_real_changes_are_enough(seen: VerifyResult, enough: bool) -> None:
     assert is_verified(CASES["q1"], seen) is enough
 
 

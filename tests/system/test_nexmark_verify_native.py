@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.errors import InputError
-from penstock.lab.nexmark_verify import Verified, VerifySpec, is_verified, verify
+from penstock.lab.nexmark_verify import VerifyResult, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
 from penstock.reports.verification_text import as_page
 
@@ -33,12 +33,12 @@ def test_the_variant_that_is_meant() -> None:
     for query, variant, hot in (("q1", "thesis", False), ("q20", "reference", True)):
         spec = VerifySpec(query=query, events=1)
         spec.check()
-        assert (spec.chosen, spec.setting.hot) == (variant, hot)
+        assert (spec.query_variant, spec.setting.hot) == (variant, hot)
 
 
 def test_who_had_too_few_changes_is_told_what_to_do() -> None:
     spec = VerifySpec(query="q7", events=9, rescale=True)
-    seen = Verified(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
+    seen = VerifyResult(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
     assert not is_verified(spec, seen)
     _, _, hint = as_page(spec, seen).splitlines()
     assert hint == (

@@ -18,10 +18,10 @@ from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.errors import InputError
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
-from penstock.twin.calibration_runs import read_evidence
+from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
-from penstock.twin.twin import figures, read_real, twin_ticks
+from penstock.twin.twin import read_recorded_run, score_ticks, simulate_twin
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted(runs: Path) -> Calibration:
-    return calibrate([read_evidence(runs / name) for name in ("q1-testrun", "q11-testrun")])
+    return calibrate([read_calibration_run(runs / name) for name in ("q1-testrun", "q11-testrun")])
 
 
 def truth(path: tuple[str, ...]) -> float | None:
@@ -166,7 +166,7 @@ def test_sessions_are_told_from_a_share_of_the_rows(fitted: Calibration, tmp_pat
     window = replace(plain, costs=sessions, sent={})
     pipeline = replace(Q11, operators=(Q11.operators[0], window, Q11.operators[2]))
     make_run(tmp_path / "run", Q11_SPEC, replace(KNOWN, pipelines={"q11": pipeline}))
-    found = calibrate([read_evidence(tmp_path / "run")])
+    found = calibrate([read_calibration_run(tmp_path / "run")])
     place = ("pipelines", "q11", "operators", "window")
     assert found.value(*place, "costs", "new_keys") == pytest.approx(0.03, rel=0.15)
     assert (*place, "sent", "sink") not in {e.path for e in found.estimates}
@@ -202,14 +202,14 @@ def test_a_profile_of_one_load_predicts_another(
 ) -> None:
     (tmp_path / "mine.toml").write_text(to_toml(fitted), encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
-    real = read_real(runs / "q1-cosine")
-    twins = [figures(twin_ticks(real, profile, seed), None) for seed in range(3)]
-    found = compare_figures(figures(real.ticks, None), twins)
+    real = read_recorded_run(runs / "q1-cosine")
+    twins = [score_ticks(simulate_twin(real, profile, seed), None) for seed in range(3)]
+    found = compare_figures(score_ticks(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 
 def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
-    one = read_evidence(runs / "q1-testrun")
+    one = read_calibration_run(runs / "q1-testrun")
     with pytest.raises(InputError, match="different numbers"):
         calibrate([one, replace(one, numbers={"service_s": "0.5"})])
 
@@ -327,7 +327,7 @@ def test_an_older_profile_names_an_own_file_by_its_path(
 
 
 def test_different_pipelines_of_one_name_do_not_go_together(runs: Path) -> None:
-    run = read_evidence(runs / "q1-testrun")
+    run = read_calibration_run(runs / "q1-testrun")
     parts = {name: part for name, part in run.parts.items() if name != "sink"}
     with pytest.raises(InputError, match="different pipelines named q1"):
         calibrate([run, replace(run, parts=parts)])

@@ -10,8 +10,8 @@ from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RunDirectory, begin_run, finish_run
 from penstock.runs.spark_preparation import prepare_spark_run
 from penstock.runs.spec import SparkSpec
-from penstock.twin.calibration_runs import declared
-from penstock.twin.twin import Real, twin_ticks
+from penstock.twin.calibration_runs import read_operators
+from penstock.twin.twin import RecordedRun, simulate_twin
 
 
 def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) -> Path:
@@ -25,14 +25,14 @@ def make_run(directory: Path, spec: SparkSpec, profile: Profile, seed: int = 7) 
     with begin_run(directory, asked, header) as journal:
         told = json.dumps(describe(prepared.pipeline))
         (directory / "pipeline.json").write_text(told, encoding="utf-8")
-        real = Real(
+        real = RecordedRun(
             directory=directory,
             run=empty,
             spec=spec,
             prepared=prepared,
-            parts=declared(directory),
+            parts=read_operators(directory),
         )
-        for tick in twin_ticks(real, profile, seed):
+        for tick in simulate_twin(real, profile, seed):
             journal.write(tick)
     finish_run(directory, RunResult.from_json({"spec": asked, "ended": "finished"}))
     return directory

@@ -1,4 +1,4 @@
-"""Runs a Nexmark query on Spark over so many events, and compares every row with DuckDB."""
+"""Runs a Nexmark query on Spark and compares every output row with DuckDB."""
 
 import random
 import shutil
@@ -41,88 +41,88 @@ from penstock.runs.run_lock import quiet_spark_loggers, silence_accumulator_serv
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
-#: How often every operator gets other replicas on the way.
+#: How often the parallelism of every operator changes during a run.
 CHANGES = 4
-#: Changes of replicas that every operator must have had.
+#: Minimum number of changes that every operator must have had.
 MIN_CHANGES = CHANGES - 1
-#: Tasks that run at once, and replicas that are started beforehand.
+#: Concurrent tasks, and workers started in advance.
 _SLOTS, _WARM = 20, 8
-#: Rows that are put into a topic at once, and seconds after which nothing is waited for.
-_PART, _PATIENCE_S = 1 << 14, 600.0
-#: Events per second of event time: windows, sessions and days close within few events, also of
-#: those few that lie between two changes of replicas; and bids come at every time of day.
+#: Maximum rows per append, and maximum seconds to wait for a part of the events.
+_MAX_APPEND_ROWS, _MAX_WAIT_S = 1 << 14, 600.0
+#: Events per second of event time. They are low enough that windows, sessions and days close
+#: between two changes of replicas, and that bids cover every time of day.
 RATES = {
     **dict.fromkeys(("q5", "q8", "q11"), 1000.0),
     **{"q7": 100.0, "q10": 10.0, "q14": 0.5, "q17": 0.02},
 }
 
-#: Told the share of the events that are done.
+#: Receives the share of the events that are processed.
 Show = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifySpec:
-    """What is verified."""
+    """The query, its variant and the number of events to verify."""
 
     query: str
     events: int
-    #: None for the thesis', where there is one.
+    #: None: the variant of the thesis, if the query has one.
     variant: Variant | None = None
-    #: Events per second of event time; None for what suits the query.
+    #: Events per second of event time; None: the default of the query.
     rate: float | None = None
-    #: Whether every operator changes its replicas on the way.
+    #: Whether every operator is rescaled during the run.
     rescale: bool = False
 
     def check(self) -> None:
-        """Refuse what nobody can verify."""
+        """Raise `InputError` for an unknown query or variant, or too few events."""
         if self.query not in QUERIES:
             problem = f"unknown query {self.query!r}"
             raise InputError("--query", problem, nearest(self.query, QUERIES))
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
-        check_variant(self.query, self.chosen, list(QUERIES[self.query].TRUTHS))
+        check_variant(self.query, self.query_variant, list(QUERIES[self.query].TRUTHS))
 
     @property
-    def chosen(self) -> Variant:
-        """The variant."""
+    def query_variant(self) -> Variant:
+        """Return the variant to verify."""
         return self.variant or first_variant(self.query)
 
     @property
     def setting(self) -> StreamSettings:
-        """The events."""
+        """Return the settings of the event generator."""
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
-        return StreamSettings(hot=self.chosen == "reference", clock=FixedRate(rate))
+        return StreamSettings(hot=self.query_variant == "reference", clock=FixedRate(rate))
 
     def pipeline(self) -> Pipeline:
-        """The query over these events."""
-        pipeline: Pipeline = QUERIES[self.query].build(self.chosen, self.setting)
+        """Build the pipeline of the query."""
+        pipeline: Pipeline = QUERIES[self.query].build(self.query_variant, self.setting)
         return pipeline
 
 
 @dataclass(kw_only=True)
-class Verified:
-    """What came out."""
+class VerifyResult:
+    """The number of output rows, and how they differ from the truth."""
 
     rows: int
     difference: RowDifference
     late: int
-    #: By operator: how often other replicas ran than in the batch before.
+    #: By operator: how often its parallelism changed from one batch to the next.
     changes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
     @property
     def is_right(self) -> bool:
-        """Whether it is what DuckDB says, and nothing came too late to count."""
+        """Whether the rows equal those of DuckDB and no row was late."""
         return self.difference.is_none and not self.late
 
 
-def is_verified(spec: VerifySpec, result: Verified) -> bool:
+def is_verified(spec: VerifySpec, result: VerifyResult) -> bool:
     """Whether the rows are right and every operator was rescaled often enough."""
     enough = not spec.rescale or min(result.changes.values()) >= MIN_CHANGES
     return result.is_right and enough
 
 
-def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> Verified:
+def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) -> VerifyResult:
     """Verify in a new Spark session and a temporary directory."""
     spec.check()
     check_java()
@@ -147,85 +147,87 @@ def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) ->
         shutil.rmtree(home, ignore_errors=True)
 
 
-def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Verified:
-    """Fill the topics, let the query work them off, and compare."""
+def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> VerifyResult:
+    """Fill the topics, let the query process them, and compare the output."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
     engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
-    watched = _Watched(pipeline, layout)
-    began = time.monotonic()
+    counter = _BatchCounter(pipeline, layout)
+    start_s = time.monotonic()
     engine.start()
     try:
-        _run(engine, watched, spec, show)
+        _run(engine, counter, spec, show)
     finally:
         engine.stop()
-    watched.look()
-    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.chosen]
-    closed = _closed(pipeline, layout, truth)
+    counter.update()
+    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.query_variant]
+    closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
-    found = _rows(Topic.open(layout.topic(OUT)))
-    return Verified(
-        rows=len(found),
-        difference=difference(found, true),
-        late=watched.late,
-        changes=watched.changes,
-        seconds=round(time.monotonic() - began, 1),
+    rows = _rows(Topic.open(layout.topic(OUT)))
+    return VerifyResult(
+        rows=len(rows),
+        difference=difference(rows, true),
+        late=counter.late,
+        changes=counter.changes,
+        seconds=round(time.monotonic() - start_s, 1),
     )
 
 
-def fill(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
-    """Put events into the topics that the query reads, as its producers would."""
+def fill_topics(pipeline: Pipeline, layout: RunLayout, first: int, end: int) -> None:
+    """Append events to the topics that the query reads, as its producers do."""
     now_us = int(time.time() * 1e6)
     for name, feed in pipeline.feeds.items():
         begin, behind = KINDS[name].rows_within(first, end)
         with TopicWriter(Topic.open(layout.topic(name)), "verify") as writer:
-            for row in range(begin, behind, _PART):
-                due = pa.array([now_us] * min(_PART, behind - row), pa.timestamp("us", "UTC"))
+            for row in range(begin, behind, _MAX_APPEND_ROWS):
+                due = pa.array(
+                    [now_us] * min(_MAX_APPEND_ROWS, behind - row), pa.timestamp("us", "UTC")
+                )
                 writer.append(feed.make(row, due))
 
 
-def _run(engine: SparkEngine, watched: "_Watched", spec: VerifySpec, show: Show) -> None:
-    """Let everything be processed in parts; if asked for, each with other replicas.
+def _run(engine: SparkEngine, counter: "_BatchCounter", spec: VerifySpec, show: Show) -> None:
+    """Process the events in parts; with `rescale`, each part has another parallelism.
 
-    With few rows in the last batch, its watermark leaves little out of the comparison.
+    The comparison ends at the watermark of the last batch, so small parts leave little out.
     """
     rng, parts = random.Random(1), CHANGES + 1
     for part in range(parts):
         first, half, end = (
             spec.events * number // parts // 2 for number in range(2 * part, 2 * part + 3)
         )
-        fill(engine.pipeline, engine.layout, first, half)
-        stopping: set[str] = set()
-        if part and spec.rescale:  # in the middle of the work
-            engine.apply(Plan(replicas=_others(engine.status().running, rng)))
-            stopping |= engine.capabilities.pauses
-        fill(engine.pipeline, engine.layout, half, end)
-        _work_off(engine, watched, stopping, lambda done: show((part + done) / parts))  # noqa: B023
+        fill_topics(engine.pipeline, engine.layout, first, half)
+        pending: set[str] = set()
+        if part and spec.rescale:  # while rows wait
+            engine.apply(Plan(replicas=_choose_replicas(engine.status().running, rng)))
+            pending |= engine.capabilities.pauses
+        fill_topics(engine.pipeline, engine.layout, half, end)
+        _drain(engine, counter, pending, lambda done: show((part + done) / parts))  # noqa: B023
 
 
-def _work_off(engine: SparkEngine, watched: "_Watched", stopping: set[str], show: Show) -> None:
-    """Wait until everything is processed, and who stops for a change has made it."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while stopping or not engine.is_drained:
+def _drain(engine: SparkEngine, counter: "_BatchCounter", pending: set[str], show: Show) -> None:
+    """Wait until all rows are processed and all operators that stop to rescale have done so."""
+    deadline = time.monotonic() + _MAX_WAIT_S
+    while pending or not engine.is_drained:
         engine.advance(0.25)
-        watched.look()
+        counter.update()
         if engine.operator_errors:
             raise PenstockError("\n".join(engine.operator_errors.values()))
         if time.monotonic() > deadline:
-            raise PenstockError(f"the query did not finish in {_PATIENCE_S:g} s")
+            raise PenstockError(f"the query did not finish in {_MAX_WAIT_S:g} s")
         status = engine.status()
         ends = (RescaledEvent, FailedEvent)
-        stopping -= {event.operator for event in status.events if isinstance(event, ends)}
+        pending -= {event.operator for event in status.events if isinstance(event, ends)}
         show(status.processed_records / max(1, status.offered_records))
 
 
-def _others(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
-    """Another number of replicas for each operator."""
+def _choose_replicas(running: Mapping[str, int], rng: random.Random) -> dict[str, int]:
+    """Choose a different number of replicas for each operator."""
     return {name: rng.choice([k for k in range(1, 5) if k != now]) for name, now in running.items()}
 
 
-class _Watched:
-    """Counts, from the records of the batches, what a result alone does not show."""
+class _BatchCounter:
+    """Counts rescales and late rows from batch records; the output does not show them."""
 
     def __init__(self, pipeline: Pipeline, layout: RunLayout) -> None:
         self._logs = {name: BatchLog(layout.batches(name)) for name in pipeline.operators}
@@ -233,11 +235,11 @@ class _Watched:
         self.changes = dict.fromkeys(pipeline.operators, 0)
         self.late = 0
 
-    def look(self) -> None:
-        """Read what is new."""
+    def update(self) -> None:
+        """Count the new batch records."""
         for name, log in self._logs.items():
             for record in log.read_new():
-                if not record.tasks:  # Spark's state was dealt anew, and nothing was read
+                if not record.tasks:  # the batch only repartitioned Spark's state
                     continue
                 before = self._replicas.get(name, record.replicas)
                 self.changes[name] += record.replicas != before
@@ -245,8 +247,8 @@ class _Watched:
                 self.late += sum(task.late for task in record.tasks)
 
 
-def _closed(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
-    """The watermark of the last batch of the operator that tells only what is closed."""
+def _closing_watermark_us(pipeline: Pipeline, layout: RunLayout, truth: QueryTruth) -> int | None:
+    """Return the last watermark of the operator that emits only closed windows, if any."""
     if truth.closed_by is None:
         return None
     kind = find_spark_kind(pipeline.operators[truth.closed_by].kind)

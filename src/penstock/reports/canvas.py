@@ -1,6 +1,6 @@
 """Size, frame, legend, scale and file format of all pictures.
 
-matplotlib is loaded only when something is drawn.
+matplotlib is imported only when a picture is drawn.
 """
 
 import io
@@ -14,11 +14,11 @@ from penstock.errors import InputError, missing_package, nearest
 ENDINGS = (".svg", ".png", ".pdf")
 #: A file, whose ending chooses the format, or a text stream, which gets SVG.
 Target = Path | TextIO
-#: Inches; at 100 dots an inch a picture is 1000 wide, and its text readable as it is.
+#: Inches; at 100 dots per inch a picture is 1000 dots wide, and its text is readable unscaled.
 WIDTH = 10.0
 DOTS = 100
-#: A scale is logarithmic where the largest value is that many times the smallest.
-_MANY_TIMES = 20
+#: A scale is logarithmic if the largest value exceeds this multiple of the smallest.
+_MIN_LOG_RATIO = 20
 _GREY = "0.35"
 #: Offsets of a label from its point, in dots, the preferred ones first.
 _PLACES = ((10, 13), (10, -13), (-10, 13), (-10, -13), (10, 28), (10, -28), (-10, 28), (-10, -28))
@@ -26,7 +26,7 @@ _Box = tuple[float, float, float, float]
 
 
 def new_figure(height: float) -> Any:
-    """Return an empty figure of that many inches."""
+    """Return an empty figure; the height is in inches."""
     try:
         figures = import_module("matplotlib.figure")
     except ImportError:
@@ -48,15 +48,15 @@ def save(figure: Any, target: Target) -> None:
         raise InputError("picture", f"cannot be written: {error}") from None
 
 
-def as_svg(draw: Callable[[TextIO], None]) -> str:
-    """Return what a function draws as SVG text: `as_svg(lambda to: pareto(points, to))`."""
+def render_svg(draw: Callable[[TextIO], None]) -> str:
+    """Return the drawing of a function as SVG: `render_svg(lambda to: draw_pareto(points, to))`."""
     text = io.StringIO()
     draw(text)
     return text.getvalue()
 
 
-def dress(axes: Any, title: str, unit: str) -> None:
-    """Give axes their title and a quiet frame."""
+def style_axes(axes: Any, title: str, unit: str) -> None:
+    """Set the title and the unit of axes, and remove half of their frame."""
     axes.set_title(title, loc="left", fontsize=11)
     axes.set_ylabel(unit)
     axes.grid(axis="y", color="0.9", linewidth=0.8)
@@ -85,8 +85,8 @@ def head(figure: Any, title: str, handles: Mapping[str, Any]) -> None:
     )
 
 
-def level_line(axes: Any, level: float, name: str) -> None:
-    """Draw a line across, with its name at the right."""
+def draw_level(axes: Any, level: float, name: str) -> None:
+    """Draw a horizontal line with its name at the right."""
     axes.axhline(level, color=_GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         name,
@@ -101,11 +101,11 @@ def level_line(axes: Any, level: float, name: str) -> None:
 
 
 def scale(axes: Any, values: Sequence[float], log: bool | None = None) -> None:
-    """Scale the vertical axis; None: logarithmic where values differ many times."""
+    """Scale the vertical axis; `log` None: logarithmic if the values differ much."""
     positive = [value for value in values if value > 0]
     if log is None:
         log = len(positive) == len(values) and bool(values)
-        log = log and max(positive) > _MANY_TIMES * min(positive)
+        log = log and max(positive) > _MIN_LOG_RATIO * min(positive)
     ticker = import_module("matplotlib.ticker")
     if log and positive:
         axes.set_yscale("log")
@@ -119,7 +119,7 @@ def scale(axes: Any, values: Sequence[float], log: bool | None = None) -> None:
 
 
 def label_points(axes: Any, points: Sequence[tuple[float, float]], labels: Sequence[str]) -> None:
-    """Write labels beside points, where they cover neither points nor each other."""
+    """Write labels next to points such that they overlap neither points nor each other."""
     dots = [(float(x), float(y)) for x, y in axes.transData.transform(points)]
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y in dots]
     for (x, y), point, label in zip(dots, points, labels, strict=True):
@@ -145,7 +145,7 @@ def label_points(axes: Any, points: Sequence[tuple[float, float]], labels: Seque
 
 
 def _label_box(dot: tuple[float, float], place: tuple[float, float], label: str) -> _Box:
-    """Return the approximate box of a label beside a dot."""
+    """Return the approximate bounding box of a label next to a dot."""
     wide = 7.6 * len(label)
     left = dot[0] + place[0] - (wide if place[0] < 0 else 0)
     middle = dot[1] + place[1]

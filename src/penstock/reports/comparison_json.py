@@ -14,7 +14,7 @@ class GroupComparison:
     """The comparison of one grid, group by group."""
 
     name: str
-    #: A remark on its results.
+    #: The note of the grid.
     note: str = ""
     #: Runs without a result, and all runs of the grid.
     missing: int = 0
@@ -88,7 +88,8 @@ def _pair_json(pair: Pair) -> dict[str, Any]:
         "first": pair.first,
         "second": pair.second,
         "differences": {
-            key: _numbers(found.interval) | {"first_is_less": found.less, "wins": found.wins}
-            for key, found in pair.differences.items()
+            key: _numbers(pair_difference.interval)
+            | {"first_is_less": pair_difference.less, "wins": pair_difference.wins}
+            for key, pair_difference in pair.differences.items()
         },
     }

@@ -16,10 +16,10 @@ from penstock.lab.comparison.cells import (
     Row,
 )
 from penstock.lab.comparison.statistics import Interval
-from penstock.reports.canvas import as_svg
+from penstock.reports.canvas import render_svg
 from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.page import Drawing, Section, make_page
-from penstock.reports.pictures import Point, Range, pareto
+from penstock.reports.pictures import Point, Range, draw_pareto
 from penstock.reports.tables import (
     Table,
     as_markdown,
@@ -77,7 +77,7 @@ def as_terminal(grids: Sequence[GroupComparison]) -> str:
 
 
 def as_document(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
-    """Return tables, rankings and pairs as Markdown; one section a grid if there are many."""
+    """Return tables, rankings and pairs as Markdown; one section per grid if there are several."""
     parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
     parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
     if (whole := _overview(grids)) is not None:
@@ -127,8 +127,8 @@ def _group_title(grids: Sequence[GroupComparison], grid: GroupComparison, group:
 
 
 def _means_cell(group: Group, label: str) -> str:
-    found = [row for row in group.rows if row.label == label]
-    return _means_text(found[0]) if found else "-"
+    rows = [row for row in group.rows if row.label == label]
+    return _means_text(rows[0]) if rows else "-"
 
 
 def _means_text(row: Row) -> str:
@@ -234,11 +234,11 @@ def _drawings(group: Group) -> tuple[Drawing, ...]:
     points = [point for row in group.rows if (point := _point(row)) is not None]
     if not points:
         return ()
-    what = f"{group.name}: cost and latency"
-    svg = as_svg(lambda stream: pareto(points, stream, what))
+    title = f"{group.name}: cost and latency"
+    svg = render_svg(lambda stream: draw_pareto(points, stream, title))
     many = len(group.seeds) > 1
     over = f"means and 95 % intervals over {len(group.seeds)} seeds" if many else "one seed"
-    caption = f"{what}, {over}"
+    caption = f"{title}, {over}"
     return (Drawing(svg=svg, caption=caption),)
 
 

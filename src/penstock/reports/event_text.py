@@ -1,4 +1,4 @@
-"""Events and decisions of a run in words: the effects of a change, and why there was none."""
+"""Describes events and decisions of a run: effects of changes, and reasons for no change."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _NOT_CALLED = "cool-down or end of the run: the policy was not called"
 
 
 def explain_change(target: Target) -> str:
-    """Why an operator gets another number of replicas: the policy's reason and the guards' steps.
+    """Return why replicas of an operator change: the reason of the policy, the steps of guards.
 
     >>> explain_change(Target(5, 3, Reason.RATE_BELOW_CAPACITY))
     'rate-below-capacity: fewer replicas would carry what comes in'
@@ -61,11 +61,11 @@ def explain_change(target: Target) -> str:
 def explain_executors(
     event: ExecutorsRequestedEvent | ExecutorsReadyEvent | ExecutorLostEvent,
 ) -> tuple[str, str]:
-    """What happened to executors, and why, or how long it took."""
+    """Return the change of executors, and its reason or duration."""
     match event:
         case ExecutorsReadyEvent():
-            there = f"executors now {event.alive}"
-            return there, f"{pretty(event.after_s)} s after the request"
+            change = f"executors now {event.alive}"
+            return change, f"{pretty(event.after_s)} s after the request"
         case ExecutorLostEvent():
             return f"executors {event.alive}", "one was lost, Spark starts another"
         case ExecutorsRequestedEvent():
@@ -74,7 +74,7 @@ def explain_executors(
 
 
 def explain_ingest(event: BehindEvent | CaughtUpEvent) -> str:
-    """Whether an ingest keeps up with its source.
+    """Return whether an ingest keeps up with its source.
 
     >>> explain_ingest(BehindEvent(at=9.0, operator="files", backlog=7.0, unit="files"))
     'files falls behind: 7 files wait, and the backlog grows'
@@ -86,7 +86,7 @@ def explain_ingest(event: BehindEvent | CaughtUpEvent) -> str:
 
 
 def explain_late_rows(event: LateEvent) -> str:
-    """How many rows came after the watermark, and where they are.
+    """Return how many rows came after the watermark, and where they are stored.
 
     >>> explain_late_rows(LateEvent(at=9.0, operator="minutes", records=3, total=5))
     'minutes: 3 rows came too late (5 so far); they are only counted: late_to keeps them'
@@ -98,7 +98,7 @@ def explain_late_rows(event: LateEvent) -> str:
 
 
 def explain_no_decision(tick: Tick) -> str:
-    """Why a tick has no decision."""
+    """Return why a tick has no decision."""
     return tick.error or _NOT_CALLED
 
 
@@ -134,7 +134,7 @@ def _at_once(event: Event, tick: Tick) -> bool:
 
 
 def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Operators that change at the same time share a line."""
+    """Yield a line per time; operators that change together share one."""
     changes = [event for event in events if isinstance(event, RunningEvent)]
     for at, group in groupby(changes, key=lambda event: event.at):
         replicas = ", ".join(f"{event.operator} {event.replicas}" for event in group)
@@ -142,7 +142,7 @@ def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
 
 
 def describe_event(event: Event) -> str:
-    """Say what happened; empty for events that other lines report."""
+    """Describe an event; empty for events that other lines report."""
     match event:
         case RunningEvent() | DroppedEvent() | StepEvent():
             return ""
@@ -196,7 +196,7 @@ def _operator_change(
 
 
 def _rescale(event: RescaledEvent) -> str:
-    """A change that stopped an operator; a simulator knows neither rows nor steps.
+    """Describe a change that stopped an operator; simulators report neither rows nor steps.
 
     >>> _rescale(RescaledEvent(at=0.0, operator="sum", replicas=3, before=2, pause_s=2.5))
     'state went to 3 replicas, stopped for 2.5 s'
@@ -213,7 +213,7 @@ def _rescale(event: RescaledEvent) -> str:
 
 
 def _failure(event: FailedEvent) -> str:
-    """What failed: the rows, and the last line of the traceback."""
+    """Return the failed rows, and the last line of the traceback."""
     lines = event.error.strip().splitlines() or [""]
     if event.operator and lines[0].startswith(event.operator):
         return lines[0] if len(lines) == 1 else f"{lines[0]} {lines[-1].strip()}"
@@ -221,7 +221,7 @@ def _failure(event: FailedEvent) -> str:
 
 
 def _slow(event: SlowBatchEvent) -> str:
-    """A batch that takes much longer than usual.
+    """Describe a batch that takes much longer than usual.
 
     >>> _slow(SlowBatchEvent(at=0.0, operator="enrich", batch=7, duration_s=12.3, usual_s=1.1,
     ...     topic="in", first_offset=3, end_offset=9))
@@ -236,7 +236,7 @@ def _slow(event: SlowBatchEvent) -> str:
 
 
 def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
-    """Each operator's lost records by cause, at the time of the first one."""
+    """Yield the lost records of each operator by cause, at the time of the first one."""
     lost: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for event in events:
         for cause, records in event.causes.items() if isinstance(event, DroppedEvent) else ():
@@ -247,7 +247,7 @@ def _drops(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
 
 
 def explain_unchanged(ticks: Sequence[Tick], operators: Sequence[str]) -> Iterator[str]:
-    """For each operator how many ticks left it as it was, and for what reason."""
+    """Yield, for each operator, the number of ticks without a change, by reason."""
     counts = {name: Counter(_reasons(ticks, name)) for name in operators}
     reasons = sorted(
         {reason for counter in counts.values() for reason in counter},

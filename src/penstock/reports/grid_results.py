@@ -7,8 +7,8 @@ from penstock.errors import InputError
 from penstock.files.text import is_file
 from penstock.lab.comparison.cells import compare
 from penstock.lab.grid.grid import Grid, read_grid
-from penstock.lab.grid.runner import kept_results
-from penstock.lab.hindsight.bounds import with_hindsight
+from penstock.lab.grid.runner import read_kept_results
+from penstock.lab.hindsight.bounds import add_hindsight
 from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.progress import ProgressBar
 
@@ -29,14 +29,14 @@ def compare_grid(
     directory: Path, grid: Grid, jobs: int | None, *, hindsight: bool
 ) -> GroupComparison:
     """Compare the cells of a grid, with the results that its directory has."""
-    kept = kept_results(grid.runs, grid.backend, directory)
+    kept = read_kept_results(grid.runs, grid.backend, directory)
     _print_gaps(kept.missing, kept.outdated, directory)
     results = kept.results
     if not any(results.values()):
         raise InputError("DIR", f"there are no results in {str(directory)!r}")
     if hindsight:
         with ProgressBar("hindsight") as bar:
-            results = with_hindsight(results, directory, jobs, bar.show)
+            results = add_hindsight(results, directory, jobs, bar.show)
     return GroupComparison(
         name=grid.name,
         note=grid.note,

@@ -1,6 +1,6 @@
-"""A run as it is now: every operator with its queue and its replicas, and the last decisions.
+"""The live view of a run: queue and replicas of every operator, and the last decisions.
 
-What is drawn is a function of what was seen; where it is drawn, another matter (`Screen`).
+It returns lines of text; `Screen` prints them.
 """
 
 from collections import deque
@@ -27,32 +27,32 @@ from penstock.reports.progress import duration
 from penstock.reports.text_charts import short, sparkline
 from penstock.runs.observer import RunProgress
 
-#: Queues that are remembered, and decisions that are shown at most.
+#: Maximum queue lengths and decisions that are remembered.
 _QUEUES, _DECISIONS = 16, 6
 _NAME, _BAR = 18, 24
-_HERE, _ASKED_FOR, _GOING = "●", "○", "◌"
-#: More replicas than this are not drawn one by one.
+_RUNNING, _REQUESTED, _LEAVING = "●", "○", "◌"
+#: Maximum replicas that are drawn one by one.
 _DOTS = 16
 
 
-class Live:
-    """Remembers what a view needs of a run, and draws it."""
+class LiveView:
+    """Collects progress and ticks of a run, and draws them."""
 
     def __init__(self, title: str, objective_s: float | None = None) -> None:
         self._title, self._objective_s = title, objective_s
-        self._sight: RunProgress | None = None
+        self._progress: RunProgress | None = None
         self._snapshot: Snapshot | None = None
         self._queues: dict[str, deque[float]] = {}
         self._decisions: deque[str] = deque(maxlen=_DECISIONS)
         self.notice = ""
 
-    def look(self, sight: RunProgress) -> None:
-        """Take what was seen between two ticks."""
-        self._sight = sight
-        if sight.snapshot is None:
+    def look(self, progress: RunProgress) -> None:
+        """Take the progress between two ticks."""
+        self._progress = progress
+        if progress.snapshot is None:
             return
-        self._snapshot = sight.snapshot
-        for name, op in sight.snapshot.operators.items():
+        self._snapshot = progress.snapshot
+        for name, op in progress.snapshot.operators.items():
             queue = self._queues.setdefault(name, deque(maxlen=_QUEUES))
             queue.append(op.queue or 0.0)
 
@@ -61,18 +61,18 @@ class Live:
         self._decisions.extend([*event_lines(tick), *decision_lines(tick)])
 
     def lines(self, width: int, height: int) -> list[str]:
-        """Draw, as wide and high as there is room; the last line of a terminal stays free."""
+        """Draw within a width and a height; the last line of a terminal stays free."""
         drawn = [self._headline(width)]
         if self._snapshot is not None:
             operators = list(self._snapshot.operators.values())
-            shape = _Shape.of(width, operators)
+            shape = _Columns.of(width, operators)
             rows = [shape.row(op, self._queues[op.name]) for op in operators]
             room = max(1, height - len(drawn) - 4)
             if len(rows) > room:
                 rows = [*rows[: room - 1], f"  ... and {len(rows) - room + 1} more"]
             drawn += ["", shape.head(), *rows]
-        elif self._sight is not None and self._sight.queues:
-            waiting = self._sight.queues.items()
+        elif self._progress is not None and self._progress.queues:
+            waiting = self._progress.queues.items()
             drawn += [
                 "",
                 "  no measures yet",
@@ -87,16 +87,16 @@ class Live:
 
     def _headline(self, width: int) -> str:
         parts = [self._title]
-        if self._sight is not None:
-            parts.append(_progress(self._sight))
-            if self._sight.offered_rate is not None:
-                parts.append(f"{_rate(self._sight.offered_rate)}/s offered")
+        if self._progress is not None:
+            parts.append(_progress_text(self._progress))
+            if self._progress.offered_rate is not None:
+                parts.append(f"{_rate(self._progress.offered_rate)}/s offered")
         if self._snapshot is not None:
             running = sum(op.parallelism for op in self._snapshot.operators.values())
             parts.append(f"{running} replicas")
-        if self._sight is not None and self._sight.executors is not None:
-            alive, asked = self._sight.executors
-            parts.append(f"{alive}{f' -> {asked}' if asked != alive else ''} executors")
+        if self._progress is not None and self._progress.executors is not None:
+            alive, requested = self._progress.executors
+            parts.append(f"{alive}{f' -> {requested}' if requested != alive else ''} executors")
         if self._objective_s is not None:
             parts.append(f"objective {short(self._objective_s)} s")
         line = "  ".join(parts)
@@ -104,7 +104,7 @@ class Live:
 
 
 def decision_lines(tick: Tick) -> Iterator[str]:
-    """What a tick decided, a line each."""
+    """Yield one line per change that a tick decided."""
     targets = tick.decision.targets if tick.decision is not None else {}
     for name, target in targets.items():
         if target.wanted != target.current and _is_news(tick, name):
@@ -114,7 +114,7 @@ def decision_lines(tick: Tick) -> Iterator[str]:
 
 
 def event_lines(tick: Tick) -> Iterator[str]:
-    """What happened before a tick, a line each, oldest first."""
+    """Yield one line per event before a tick, oldest first."""
     for event in sorted(tick.status.events, key=lambda event: event.at):
         match event:
             case BehindEvent() | CaughtUpEvent():
@@ -128,16 +128,16 @@ def event_lines(tick: Tick) -> Iterator[str]:
 
 
 def _is_news(tick: Tick, operator: str) -> bool:
-    """Whether a change was begun, or why not; what is under way was told when it began."""
+    """Whether a change starts at this tick, or fails; running changes were shown before."""
     return operator in tick.plan or "under way" not in tick.error
 
 
-def plain_line(tick: Tick, sight: RunProgress | None) -> str:
-    """One tick in one line, for a log."""
+def plain_line(tick: Tick, progress: RunProgress | None) -> str:
+    """Return one tick as one line, for a log."""
     parts = [f"{duration(tick.at):>6}"]
-    snapshot = tick.snapshot or (sight.snapshot if sight else None)
-    if sight is not None and sight.offered_rate is not None:
-        parts.append(f"offered {_rate(sight.offered_rate)}/s")
+    snapshot = tick.snapshot or (progress.snapshot if progress else None)
+    if progress is not None and progress.offered_rate is not None:
+        parts.append(f"offered {_rate(progress.offered_rate)}/s")
     for name, running in tick.status.running.items():
         requested = tick.status.requested.get(name, running)
         queue = snapshot.operators[name].queue if snapshot else tick.status.queues.get(name)
@@ -146,38 +146,38 @@ def plain_line(tick: Tick, sight: RunProgress | None) -> str:
     for name, ingest in tick.status.ingests.items():
         if ingest.is_behind and ingest.backlog is not None:
             parts.append(f"{name} BEHIND ({short(ingest.backlog)} {ingest.unit})")
-    alive, asked = tick.status.executors, tick.status.executors_requested
+    alive, target = tick.status.executors, tick.status.executors_requested
     if alive is not None:
-        parts.append(f"executors {alive}{f'->{asked}' if asked != alive else ''}")
+        parts.append(f"executors {alive}{f'->{target}' if target != alive else ''}")
     if tick.snapshot is None and tick.error:
         parts.append(f"no measures: {tick.error}")
     return "  ".join(parts)
 
 
 def dots(running: int, requested: int, most: int = _DOTS) -> str:
-    """Draw replicas: here, asked for, about to go.
+    """Draw replicas: running, requested, about to stop.
 
     >>> dots(3, 5), dots(4, 2), dots(20, 20)
     ('●●●○○', '●●◌◌', '●●●●●●●●●●●●●●●…')
     """
     stay = min(running, requested)
-    rest = _ASKED_FOR * (requested - running) + _GOING * (running - requested)
-    drawn = _HERE * stay + rest
+    rest = _REQUESTED * (requested - running) + _LEAVING * (running - requested)
+    drawn = _RUNNING * stay + rest
     return drawn if len(drawn) <= most else drawn[: most - 1] + "…"
 
 
-class _Shape(NamedTuple):
-    """How wide the columns are."""
+class _Columns(NamedTuple):
+    """The widths of the columns."""
 
     name: int
     line: int
     dots: int
 
     @classmethod
-    def of(cls, width: int, operators: Sequence[OperatorSnapshot]) -> "_Shape":
+    def of(cls, width: int, operators: Sequence[OperatorSnapshot]) -> "_Columns":
         name = min(_NAME, max((len(op.name) for op in operators), default=0) + 2)
         most = _DOTS if width >= 100 else _DOTS // 2
-        # what is left after the other columns goes to the course of the queue
+        # the sparkline of the queue gets the rest of the width
         return cls(name, max(0, min(_QUEUES, width - 57 - name - most)), most)
 
     def head(self) -> str:
@@ -189,7 +189,7 @@ class _Shape(NamedTuple):
     def row(self, op: OperatorSnapshot, queues: Sequence[float]) -> str:
         requested = op.parallelism if op.requested is None else op.requested
         number = f"{op.parallelism}" + (f" -> {requested}" if requested != op.parallelism else "")
-        line = _course(list(queues)[-self.line :] if self.line else [])
+        line = _queue_line(list(queues)[-self.line :] if self.line else [])
         name = op.name if len(op.name) < self.name else op.name[: self.name - 2] + "…"
         return (
             f"  {name:<{self.name}}{_rate(op.input_rate):>7}{short(op.queue):>8}"
@@ -199,18 +199,18 @@ class _Shape(NamedTuple):
         )
 
 
-def _course(queues: Sequence[float]) -> str:
+def _queue_line(queues: Sequence[float]) -> str:
     return sparkline(queues) if any(queues) else "▁" * len(queues)
 
 
-def _progress(sight: RunProgress) -> str:
-    if sight.duration_s == float("inf"):
-        return duration(sight.second)
-    share = min(1.0, sight.second / sight.duration_s)
+def _progress_text(progress: RunProgress) -> str:
+    if progress.duration_s == float("inf"):
+        return duration(progress.second)
+    share = min(1.0, progress.second / progress.duration_s)
     full = round(_BAR * share)
     bar = f"[{'#' * full}{'.' * (_BAR - full)}]"
-    rest = "draining the backlog" if sight.is_draining else f"of {duration(sight.duration_s)}"
-    return f"{bar} {duration(sight.second)} {rest}"
+    rest = "draining the backlog" if progress.is_draining else f"of {duration(progress.duration_s)}"
+    return f"{bar} {duration(progress.second)} {rest}"
 
 
 def _rate(value: float | None) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 from penstock.reports.canvas import (
     Target,
-    dress,
+    draw_level,
     head,
     label_points,
-    level_line,
     new_figure,
     save,
     scale,
+    style_axes,
 )
 from penstock.reports.styles import PLAIN, Style, styles_of
 
@@ -58,13 +58,13 @@ class Range:
 
     @property
     def arms(self) -> list[list[float]]:
-        """How far the interval reaches to both sides, as matplotlib wants it."""
+        """Return the distances of both ends from the mean, as matplotlib expects them."""
         return [[max(0.0, self.mean - self.low)], [max(0.0, self.high - self.mean)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What a policy costs in replica hours, and the seconds that records take with it."""
+    """The cost (replica hours) and the latency (seconds) of a policy."""
 
     label: str
     policy: str
@@ -81,19 +81,19 @@ class PictureBar:
     value: Range
 
 
-def over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
-    """Draw panels below each other over the same minutes, with one legend for all."""
+def draw_over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
+    """Draw panels below each other over the same minutes, with one common legend."""
     figure = new_figure(0.9 + 1.9 * len(panels))
     column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     styles, handles = _line_styles(panels), {}
     for axes, panel in zip(column, panels, strict=True):
         for line in panel.lines:
             handles[line.label] = _draw_line(axes, panel, line, styles[line.label])
-        dress(axes, panel.title, panel.unit)
+        style_axes(axes, panel.title, panel.unit)
         scale(axes, [value for line in panel.lines for value in line.values], panel.log)
         if panel.level is not None:
             axes.set_ylim(top=max(axes.get_ylim()[1], 1.05 * panel.level))
-            level_line(axes, panel.level, panel.level_name)
+            draw_level(axes, panel.level, panel.level_name)
     minutes = [minute for panel in panels for line in panel.lines for minute in line.minutes]
     column[-1].set_xlim(min(minutes, default=0), max(minutes, default=1))
     column[-1].set_xlabel("minutes")
@@ -103,8 +103,8 @@ def over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
     save(figure, target)
 
 
-def pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
-    """Draw cost against latency; the line joins those that no other one beats in both."""
+def draw_pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
+    """Draw cost against latency; a line joins the Pareto-optimal points."""
     figure = new_figure(4.8)
     axes = figure.subplots()
     for point, style in zip(points, styles_of([p.policy for p in points]), strict=True):
@@ -122,7 +122,9 @@ def pareto(points: Sequence[Point], target: Target, title: str = "") -> None:
     places = [(point.cost.mean, point.latency.mean) for point in points]
     cost, latency = zip(*_front(places), strict=True)
     axes.plot(cost, latency, color="0.65", linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
-    dress(axes, "lower left is better; the line joins what nothing beats in both", "latency (s)")
+    style_axes(
+        axes, "lower left is better; the line joins what nothing beats in both", "latency (s)"
+    )
     axes.set_xlabel("cost (replica hours)")
     axes.margins(x=0.14, y=0.12)
     axes.set_xlim(left=0)
@@ -148,7 +150,7 @@ def bars(
             handles[bar.label] = _draw_bar(axes, bar, place, styles[bar.label])
             place += 1
         place += 1
-    dress(axes, "", "")
+    style_axes(axes, "", "")
     axes.grid(visible=False, axis="y")
     axes.grid(axis="x", color="0.9", linewidth=0.8)
     axes.set_yticks(middles, list(groups))
@@ -175,7 +177,7 @@ def _draw_bar(axes: Any, bar: PictureBar, place: float, style: Style) -> Any:
 
 
 def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
-    """One style for each label, whatever panel it is in; grey for one that is alone."""
+    """Return one style per label for all panels; grey for a label that is alone."""
     labels = {line.label: line.policy for panel in panels for line in panel.lines}
     ours = [label for label, policy in labels.items() if policy]
     styles = dict(zip(ours, styles_of([labels[label] for label in ours]), strict=True))
@@ -188,12 +190,12 @@ def _line_styles(panels: Sequence[Panel]) -> dict[str, Style]:
 
 
 def _legend_labels(panels: Sequence[Panel]) -> set[str]:
-    """Labels that share a panel with others, so that the legend must name them."""
+    """Return labels that share a panel with others; only these need the legend."""
     return {line.label for panel in panels if len(panel.lines) > 1 for line in panel.lines}
 
 
 def _front(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep the places that no other one beats, by cost."""
+    """Return the Pareto-optimal places, by cost."""
     front: list[tuple[float, float]] = []
     for cost, latency in sorted(places):
         if not front or latency < front[-1][1]:

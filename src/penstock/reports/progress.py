@@ -19,13 +19,13 @@ class ProgressBar:
 
     def __init__(
         self,
-        what: str,
+        title: str,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
         resumes: bool = True,
     ) -> None:
-        self._what, self._stream, self._clock = what, stream or sys.stderr, clock
+        self._title, self._stream, self._clock = title, stream or sys.stderr, clock
         self._resumes = resumes
         self._began_s = clock()
         self._tenths = 0
@@ -50,8 +50,8 @@ class ProgressBar:
         if done == 0:
             self._began_s = self._clock()
             if progress.kept:
-                found = f"{progress.kept} of {progress.total} exist already"
-                print(f"{self._what}: {found}", file=self._stream)
+                stored = f"{progress.kept} of {progress.total} exist already"
+                print(f"{self._title}: {stored}", file=self._stream)
         if not new:
             return
         if self._stream.isatty():
@@ -64,7 +64,7 @@ class ProgressBar:
 
     def _line(self, done: int, new: int, bar: str = "") -> str:
         elapsed_s = self._clock() - self._began_s
-        parts = [f"{self._what}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
+        parts = [f"{self._title}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
         if done == new:
             parts.append(f"in {duration(elapsed_s)}")
         elif done:

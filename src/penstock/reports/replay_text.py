@@ -1,4 +1,4 @@
-"""The answers of another policy to a recorded run, beside the recorded ones."""
+"""Compares the answers of another policy to a recorded run with the recorded ones."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -7,10 +7,10 @@ from typing import Any
 from penstock.core.numbers import table_number
 from penstock.lab.papers.claims import ClaimAnswer, Verdict
 from penstock.lab.papers.experiments import PaperExperiments, PaperFigure
-from penstock.lab.papers.printed_tables import means, ordered_pairs
-from penstock.reports.canvas import as_svg
+from penstock.lab.papers.printed_tables import count_ordered_pairs, mean_figures
+from penstock.reports.canvas import render_svg
 from penstock.reports.page import Drawing, Section, make_page
-from penstock.reports.pictures import Panel, PictureLine, over_time
+from penstock.reports.pictures import Panel, PictureLine, draw_over_time
 from penstock.reports.tables import Table, as_markdown
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -34,7 +34,7 @@ PANELS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redrawn:
+class RedrawnFigure:
     """A figure with its runs and their policies."""
 
     figure: PaperFigure
@@ -50,7 +50,7 @@ class Chapter:
     seeds: int
     verdicts: tuple[Verdict, ...]
     results: Results
-    figures: tuple[Redrawn, ...] = ()
+    figures: tuple[RedrawnFigure, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -139,7 +139,7 @@ def _why(verdict: Verdict) -> str:
 
 
 def printed_table(chapter: Chapter) -> Table | None:
-    """Return the published tables beside ours; None if the paper has none here."""
+    """Return the published tables with our figures; None if the paper has no tables."""
     printed = chapter.published.printed
     if printed is None:
         return None
@@ -147,7 +147,7 @@ def printed_table(chapter: Chapter) -> Table | None:
     rows = []
     for group, cells in printed.groups.items():
         for cell, theirs in cells.items():
-            pairs = zip(means(printed, chapter.results, cell), theirs, strict=True)
+            pairs = zip(mean_figures(printed, chapter.results, cell), theirs, strict=True)
             rows.append((group, cell, *(table_number(figure) for pair in pairs for figure in pair)))
     return Table(columns=("table", "cell", *heads), rows=tuple(rows), words=2)
 
@@ -157,15 +157,15 @@ def pairs_sentence(chapter: Chapter) -> str:
     printed = chapter.published.printed
     if printed is None:
         return ""
-    main = "{} of {}".format(*ordered_pairs(printed, chapter.results, printed.main))
-    every = "{} of {}".format(*ordered_pairs(printed, chapter.results, printed.columns))
+    main = "{} of {}".format(*count_ordered_pairs(printed, chapter.results, printed.main))
+    every = "{} of {}".format(*count_ordered_pairs(printed, chapter.results, printed.columns))
     return (
         "Ordered pairs of policies in these tables (near ties within 10 % left out) that come out "
         f"in the same order here: {main} for {' and '.join(printed.main)}, {every} for all columns."
     )
 
 
-def _drawing(redrawn: Redrawn) -> Drawing:
+def _drawing(redrawn: RedrawnFigure) -> Drawing:
     panels = []
     for name in redrawn.figure.panels:
         title, unit, steps = PANELS[name]
@@ -173,11 +173,11 @@ def _drawing(redrawn: Redrawn) -> Drawing:
         shown = cells[:1] if name == "offered" else cells
         lines = tuple(_line(cell, redrawn, name) for cell in shown)
         panels.append(Panel(title=title, unit=unit, lines=lines, steps=steps))
-    svg = as_svg(lambda to: over_time(panels, to, redrawn.figure.title))
+    svg = render_svg(lambda to: draw_over_time(panels, to, redrawn.figure.title))
     return Drawing(svg=svg, caption=redrawn.figure.title)
 
 
-def _line(cell: str, redrawn: Redrawn, panel: str) -> PictureLine:
+def _line(cell: str, redrawn: RedrawnFigure, panel: str) -> PictureLine:
     points = redrawn.curves[cell][panel]
     policy = "" if panel == "offered" else redrawn.policies[cell]
     label = "offered" if panel == "offered" else cell

@@ -9,7 +9,7 @@ from penstock.runs.result import HindsightCost, RunResult
 from penstock.runs.result_parts import RunScores
 
 #: Rows of a comparison: label, path into the result, unit.
-COMPARED = (
+COMPARED_FIGURES = (
     ("replicas, mean", "replicas.avg", ""),
     ("replicas, most", "replicas.max", ""),
     ("replica-hours", "replica_hours", ""),
@@ -38,7 +38,7 @@ def report(result: RunResult) -> list[str]:
 def comparison(results: Mapping[str, RunResult]) -> list[str]:
     """Return several runs, one column each."""
     rows = [["", *results, ""]]
-    for label, path, unit in COMPARED:
+    for label, path, unit in COMPARED_FIGURES:
         values = [find_figure(result.to_json(), path) for result in results.values()]
         if any(value is not None for value in values):
             rows.append([label, *(_shown(value, unit) for value in values), unit])
@@ -92,11 +92,11 @@ def _cell(statistics: Mapping[str, float], column: str) -> str:
 
 
 def _facts(result: RunResult, scores: RunScores) -> list[str]:
-    rows = [*_what_happened(result, scores), *_what_it_cost(result, scores)]
+    rows = [*_count_facts(result, scores), *_cost_facts(result, scores)]
     return align_rows(rows, words=2)
 
 
-def _what_happened(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
+def _count_facts(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
     offered = scores.offered_records
     yield "changes", f"{scores.rescales} of {result.rescales_possible} possible"
     if unanswered := scores.unanswered_ticks:
@@ -126,7 +126,7 @@ def late_text(late: Mapping[str, int]) -> str:
     return f"{pretty(sum(late.values()))} rows came after the watermark: {each}"
 
 
-def _what_it_cost(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
+def _cost_facts(result: RunResult, scores: RunScores) -> Iterator[tuple[str, str]]:
     yield "cost", f"{pretty(scores.replica_hours)} replica-hours"
     if result.hindsight is not None:
         yield "hindsight", _hindsight(result.hindsight)

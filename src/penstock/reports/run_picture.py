@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.control.loop import Tick
-from penstock.reports.pictures import Panel, PictureLine, over_time
+from penstock.reports.pictures import Panel, PictureLine, draw_over_time
 from penstock.runs.journal import Journal
 from penstock.runs.tick_json import operators_of
 
@@ -13,7 +13,7 @@ from penstock.runs.tick_json import operators_of
 def draw_run(journal: Journal, target: Path, title: str) -> None:
     """Draw a journal into a file; missing measurements leave a gap, or no panel."""
     panels = _panels(journal.ticks, journal.run.get("objective_s"))
-    over_time([panel for panel in panels if _has_values(panel)], target, title)
+    draw_over_time([panel for panel in panels if _has_values(panel)], target, title)
 
 
 def _has_values(panel: Panel) -> bool:
@@ -56,12 +56,12 @@ def _panels(ticks: Sequence[Tick], objective_s: float | None) -> list[Panel]:
 
 
 def _offered(tick: Tick) -> float:
-    """Of sources that read the same topic, the largest."""
+    """Return the largest offered rate; sources of the same topic have the same rate."""
     return max(tick.snapshot.offered.values(), default=math.nan) if tick.snapshot else math.nan
 
 
 def _replicas(tick: Tick, name: str) -> float:
-    """A gap where the operator was not part of the pipeline."""
+    """Return the replicas; NaN while the operator is not part of the pipeline."""
     return tick.status.running.get(name, math.nan)
 
 
@@ -75,12 +75,12 @@ def _paths(ticks: Sequence[Tick]) -> list[str]:
 
 
 def _latency(ticks: Sequence[Tick], path: str) -> PictureLine:
-    """One path, in the colour of its last operator; ticks without a record of it are left out."""
-    seen = [(tick.at / 60, tick.status.latency[path]) for tick in ticks if _has(tick, path)]
+    """Return the latency of a path, labelled by its last operator, for ticks with records."""
+    samples = [(tick.at / 60, tick.status.latency[path]) for tick in ticks if _has(tick, path)]
     return PictureLine(
         label=path.rpartition(" > ")[2],
-        minutes=[minute for minute, _ in seen],
-        values=[histogram.percentile(95) for _, histogram in seen],
+        minutes=[minute for minute, _ in samples],
+        values=[histogram.percentile(95) for _, histogram in samples],
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock.reports.live_view import Live
+from penstock.reports.live_view import LiveView
 from penstock.reports.run_statement import start_statement
 from penstock.reports.screen import STOPPING, Screen, restore
 from penstock.runs.journal import read_journal
@@ -23,12 +23,12 @@ class ScreenView:
     """Shows a run on stderr; see `penstock.runs.execution.RunView`."""
 
     def __init__(self, *, plain: bool = False, prefix: str = "") -> None:
-        """`plain` is for one line a tick; `prefix` goes before the title."""
+        """Make a view; `plain` prints one line per tick, `prefix` precedes the title."""
         self._plain, self._prefix = plain, prefix
         self._is_redrawn = False
 
     def show_finished(self, directory: Path) -> None:
-        """Say that there is nothing to do."""
+        """Print that the run is already finished."""
         print(f"{directory} is already finished", file=sys.stderr)
 
     @contextmanager
@@ -37,23 +37,23 @@ class ScreenView:
     ) -> Iterator[RunObserver]:
         """Show the run until the end of the context."""
         print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
-        live = Live(self._prefix + title(prepared), prepared.objective_s)
+        live = LiveView(self._prefix + title(prepared), prepared.objective_s)
         with Screen(live, stop, plain=self._plain) as screen:
             self._is_redrawn = screen.is_redrawn
             yield screen
 
     def show_stopping(self) -> None:
-        """Say that the run stops, unless the screen does."""
+        """Print that the run stops, unless the screen shows it."""
         if not self._is_redrawn:
             # not through the stream: the signal may have interrupted a write
             os.write(2, f"{STOPPING}\n".encode())
 
     def abort(self) -> None:
-        """Give the terminal back."""
+        """Restore the terminal."""
         restore()
 
     def show_end(self, prepared: PreparedSparkRun, directory: Path, result: RunResult) -> None:
-        """Draw the picture of the run and name its errors."""
+        """Draw the picture of the run and print its errors."""
         _draw(directory, title(prepared))
         if result.spark is None:
             return
@@ -75,10 +75,10 @@ def title(prepared: PreparedSparkRun) -> str:
 
 
 def _draw(directory: Path, name: str) -> None:
-    # not before the run is over: it takes a second to load
+    # imported after the run: it takes a second
     from penstock.reports.run_picture import draw_run  # noqa: PLC0415
 
-    # of a long run the last hours: all of it would take minutes
+    # only the last hours of a long run: all of it would take minutes
     journal = read_journal(directory / JOURNAL, newest=2)
     if any(tick.snapshot is not None for tick in journal.ticks):
         draw_run(journal, directory / PICTURE, name)

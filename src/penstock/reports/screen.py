@@ -8,13 +8,13 @@ from typing import Self, TextIO
 from penstock.control.loop import Tick
 from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBatchEvent
 from penstock.reports.event_text import describe_event
-from penstock.reports.live_view import Live, decision_lines, event_lines, plain_line
+from penstock.reports.live_view import LiveView, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
 from penstock.runs.observer import RunProgress, StopRequest
 
 STOPPING = "stopping after the running batches; press Ctrl-C again to stop at once"
 _HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
-#: What is said when it happens, not at the next tick.
+#: Events that are printed at once, not at the next tick.
 _URGENT = (RestartingEvent, FailedEvent, SlowBatchEvent)
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -23,41 +23,46 @@ class Screen:
     """Shows a run on stderr, so that stdout stays free for its figures."""
 
     def __init__(
-        self, live: Live, stop: StopRequest, stream: TextIO | None = None, *, plain: bool = False
+        self,
+        live: LiveView,
+        stop: StopRequest,
+        stream: TextIO | None = None,
+        *,
+        plain: bool = False,
     ) -> None:
         self._live, self._stop = live, stop
         self._stream = stream or sys.stderr
         self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
-        #: Lines of the last drawing, above which the cursor must go.
+        #: Number of lines of the last drawing, which the next one overwrites.
         self._drawn = 0
-        self._sight: RunProgress | None = None
+        self._progress: RunProgress | None = None
 
-    # --- what a run tells
+    # --- the observer of a run
 
     def say(self, text: str) -> None:
-        """Say it above whatever is drawn."""
+        """Print a text above the drawing."""
         self._wipe()
         print(text, file=self._stream, flush=True)
 
-    def look(self, sight: RunProgress) -> None:
-        """Draw what is seen now."""
-        self._sight = sight
-        self._live.look(sight)
+    def look(self, progress: RunProgress) -> None:
+        """Draw the current progress."""
+        self._progress = progress
+        self._live.look(progress)
         if self.is_redrawn:
             self._draw()
 
     def tick(self, tick: Tick) -> None:
-        """Tell of a tick."""
+        """Show a tick."""
         self._live.tick(tick)
         if self.is_redrawn:
             self._draw()
             return
-        # in the order of time: what happened came before the tick
-        lines = [*event_lines(tick), plain_line(tick, self._sight), *decision_lines(tick)]
+        # in the order of time: events come before the tick
+        lines = [*event_lines(tick), plain_line(tick, self._progress), *decision_lines(tick)]
         print("\n".join(lines), file=self._stream, flush=True)
 
     def report(self, event: Event) -> None:
-        """Say at once what happened to an operator, if it is something to worry about."""
+        """Print an urgent event at once."""
         if isinstance(event, _URGENT):
             self.say(f"  {duration(event.at):>6}  {describe_event(event)}")
 
@@ -69,7 +74,7 @@ class Screen:
         lines = self._live.lines(size.columns, size.lines)
         first = f"{_BOLD}{lines[0]}{_PLAIN}"
         text = "\n".join([first, *lines[1:]])
-        # one write, so that nobody sees half a picture
+        # one write, so that the picture never appears half drawn
         self._stream.write(f"{self._up()}{_HIDE}{_BELOW}{text}\n")
         self._stream.flush()
         self._drawn = len(lines)
@@ -97,7 +102,7 @@ class Screen:
 
 
 def restore(stream: TextIO | None = None) -> None:
-    """Give the terminal its cursor back, also from within a signal handler."""
+    """Show the cursor of the terminal again; safe in a signal handler."""
     descriptor = (stream or sys.stderr).fileno()
     if os.isatty(descriptor):
         os.write(descriptor, f"{_SHOW}\n".encode())

@@ -43,7 +43,7 @@ def report(result: RunResult, directory: Path) -> list[str]:
     if run is None:
         return ["nothing was measured: the run ended before its first decision"]
     timeline = Timeline()
-    for tick in read_recent(directory / JOURNAL):  # of a long run the last hours
+    for tick in read_recent(directory / JOURNAL):  # only the last hours of a long run
         timeline.add(tick)
     facts = list(_facts(run))
     wide = max(len(label) for label, _ in facts)
@@ -60,7 +60,7 @@ def comparison(results: Mapping[str, RunResult], directory: Path) -> list[str]:
     level = any(run.scores.executors is not None for run in measured.values())
     head = ["policy", "mean", "most", *(["mean", "most"] if level else [])]
     head += ["mean", "p50", "p95", "p99", "inside", "changes", "offered", "lost", "doubled"]
-    rows = [_compared(name, run) for name, run in measured.items()]
+    rows = [_comparison_row(name, run) for name, run in measured.items()]
     peak = max(run.spark.measures.static_peak.replicas for run in measured.values())
     rows.append(["static peak", str(peak), str(peak), *[""] * (len(head) - 3)])
     above = ["", "replicas", "", *(["executors", ""] if level else [])]
@@ -187,10 +187,10 @@ def _records(records: RecordBalance) -> str:
 
 def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]:
     """Yield rows that functions filtered or added, and late rows."""
-    for key, what in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
+    for key, verb in (("filtered", "filtered by"), ("expanded", "added by"), ("late", "late for")):
         for name, account in accounts.items():
             if rows := getattr(account, key):
-                yield f"{pretty(rows)} {what} {name}"
+                yield f"{pretty(rows)} {verb} {name}"
 
 
 def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
         yield f"penstock run --resume {directory} resumes it"
 
 
-def _compared(name: str, run: _MeasuredRun) -> list[str]:
+def _comparison_row(name: str, run: _MeasuredRun) -> list[str]:
     scores, latency, records = run.scores, run.scores.latency_s, run.spark.records
     missed, level = scores.slo.violated_share, scores.executors
     return [
@@ -229,7 +229,7 @@ def _compared(name: str, run: _MeasuredRun) -> list[str]:
 
 
 def _charts(results: Iterable[str], directory: Path) -> Iterator[str]:
-    """Replicas and latency of each policy over the same time."""
+    """Yield replicas and latency of each policy over the same time."""
     ticks = {name: tuple(read_ticks(directory / name / JOURNAL)) for name in results}
     end_s = max((course[-1].at for course in ticks.values() if course), default=1.0)
     replicas = {n: [float(sum(t.status.running.values())) for t in c] for n, c in ticks.items()}
@@ -239,13 +239,17 @@ def _charts(results: Iterable[str], directory: Path) -> Iterator[str]:
     longest = max((value for values in latency.values() for value in values), default=0.0)
     head = ["", f"replicas over time, up to {pretty(most)}", f"latency, up to {short(longest)} s"]
     rows = [
-        [name, _drawn(c, replicas[name], end_s, most), _drawn(c, latency[name], end_s, longest)]
+        [
+            name,
+            _draw_line(c, replicas[name], end_s, most),
+            _draw_line(c, latency[name], end_s, longest),
+        ]
         for name, c in ticks.items()
     ]
     yield from align_rows([head, *rows], words=3)
 
 
-def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:
+def _draw_line(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: float) -> str:
     places: list[list[float]] = [[] for _ in range(_WIDTH)]
     for tick, value in zip(ticks, values, strict=True):
         places[min(_WIDTH - 1, int(tick.at / end_s * _WIDTH))].append(value)
@@ -257,11 +261,11 @@ def _drawn(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top: fl
 
 
 def _means(ticks: Sequence[Tick]) -> list[float]:
-    found, last = [], 0.0
+    means, last = [], 0.0
     for tick in ticks:
-        together = Histogram()
+        merged = Histogram()
         for histogram in tick.status.latency.values():
-            together.merge(histogram)
-        last = together.mean if together.count else last
-        found.append(last)
-    return found
+            merged.merge(histogram)
+        last = merged.mean if merged.count else last
+        means.append(last)
+    return means

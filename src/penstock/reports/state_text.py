@@ -11,60 +11,60 @@ from penstock.state.check import StateDamage
 from penstock.state.version import file_names
 
 
-def list_text(found: Sequence[StateReader]) -> str:
+def list_text(states: Sequence[StateReader]) -> str:
     """Return one line per operator."""
     head = ("operator", "key", "rows", "MB", "slices", "files", "watermark", "batch")
     rows = [
         (
-            memory.operator,
-            ", ".join(memory.key.names),
-            f"{memory.rows:,}",
-            pretty(memory.bytes / 1e6),
-            f"{len(memory.version.state_files)} of {memory.version.slices}",
-            str(len(file_names(memory.version))),
-            _time(memory.version.watermark),
-            str(memory.batch),
+            state.operator,
+            ", ".join(state.key.names),
+            f"{state.rows:,}",
+            pretty(state.bytes / 1e6),
+            f"{len(state.version.state_files)} of {state.version.slices}",
+            str(len(file_names(state.version))),
+            _time(state.version.watermark),
+            str(state.batch),
         )
-        for memory in found
+        for state in states
     ]
     return as_text(Table(columns=head, rows=tuple(rows), words=2))
 
 
-def to_json(memory: StateReader) -> dict[str, Any]:
+def to_json(state: StateReader) -> dict[str, Any]:
     """Return the same as JSON."""
     return {
-        "operator": memory.operator,
-        "key": memory.key.names,
-        "values": memory.values.names,
-        "rows": memory.rows,
-        "bytes": memory.bytes,
-        "slices": memory.version.slices,
-        "files": len(file_names(memory.version)),
-        "watermark_us": memory.version.watermark,
-        "batch": memory.batch,
+        "operator": state.operator,
+        "key": state.key.names,
+        "values": state.values.names,
+        "rows": state.rows,
+        "bytes": state.bytes,
+        "slices": state.version.slices,
+        "files": len(file_names(state.version)),
+        "watermark_us": state.version.watermark,
+        "batch": state.batch,
     }
 
 
-def rows_text(rows: Sequence[Mapping[str, Any]], memory: StateReader) -> str:
+def rows_text(rows: Sequence[Mapping[str, Any]], state: StateReader) -> str:
     """Return rows as a table."""
     if not rows:
-        return f"{memory.operator} has no state for that key as of batch {memory.batch}"
+        return f"{state.operator} has no state for that key as of batch {state.batch}"
     head = tuple(rows[0])
     cells = tuple(tuple(str(row[name]) for name in head) for row in rows)
-    return as_text(Table(columns=head, rows=cells, words=len(memory.key)))
+    return as_text(Table(columns=head, rows=cells, words=len(state.key)))
 
 
-def damage_text(found: Mapping[str, Sequence[StateDamage]]) -> str:
+def damage_text(damage: Mapping[str, Sequence[StateDamage]]) -> str:
     """Return all damage, or that there is none."""
     lines = [
         f"{operator}: {each.file} {each.problem}{_slices_text(each.slices)}"
-        for operator, damages in found.items()
+        for operator, damages in damage.items()
         for each in damages
     ]
-    return "\n".join(lines) or f"no damage: {', '.join(found)}"
+    return "\n".join(lines) or f"no damage: {', '.join(damage)}"
 
 
-def damage_json(found: Mapping[str, Sequence[StateDamage]]) -> list[dict[str, Any]]:
+def damage_json(damage: Mapping[str, Sequence[StateDamage]]) -> list[dict[str, Any]]:
     """Return the same as JSON."""
     return [
         {
@@ -73,7 +73,7 @@ def damage_json(found: Mapping[str, Sequence[StateDamage]]) -> list[dict[str, An
             "problem": each.problem,
             "slices": list(each.slices),
         }
-        for operator, damages in found.items()
+        for operator, damages in damage.items()
         for each in damages
     ]
 

@@ -1,7 +1,8 @@
-"""How policies look in pictures: the same colour, line and mark everywhere.
+"""Styles of policies: the same colour, line and mark in all pictures.
 
-Every policy declares its style. Colours are those of Okabe and Ito, and of Tol, which people with
-any colour vision can tell apart; each has its own mark, so that colour is never the only key.
+Every policy declares its style. The colours are those of Okabe and Ito, and of Tol, which are
+suitable for colour-blind readers. Each policy also has a mark, so that colour is never the only
+key.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,9 +34,9 @@ _PATTERNS: dict[Line, Dash] = {
     "dotted": _DOTTED,
     "mixed": _MIXED,
 }
-#: The cheapest run in hindsight, which is no policy.
+#: The style of the cheapest run in hindsight, which is no policy.
 HINDSIGHT = "hindsight", Style("#000000", _DOTTED, "x")
-#: For what is not a policy, such as operators, in this order.
+#: Colours of lines that are no policies, such as operators, in this order.
 PLAIN = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#6E6E6E", "#882255")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 _DASHES: tuple[Dash, ...] = ("-", _DASHED, _DOTTED, _MIXED)
@@ -62,10 +63,10 @@ def _free_styles() -> tuple[Style, ...]:
 
 
 def style_of(policy: str, used: Collection[Style] = ()) -> Style:
-    """Return how a policy looks; one without a style gets a free one that is not `used`.
+    """Return the style of a policy; without a declared one, a free one that is not `used`.
 
-    The search starts at a place that depends on the name, so that a policy looks the same in
-    every picture.
+    The search starts at a position that depends on the name, so that a policy has the same
+    style in every picture.
     """
     if policy in declared_styles():
         return declared_styles()[policy]

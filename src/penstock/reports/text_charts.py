@@ -1,4 +1,4 @@
-"""Charts made of characters, and short forms of numbers and times beside them."""
+"""Text charts, and short forms of numbers and times for their labels."""
 
 import math
 import shutil

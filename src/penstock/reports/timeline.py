@@ -28,10 +28,10 @@ class Timeline:
         self._offered.append(records / (tick.at - self._before_s))
         self._before_s, self._before_records = tick.at, status.offered_records
         self._replicas.append(sum(status.running.values()))
-        together = Histogram()
+        merged = Histogram()
         for histogram in status.latency.values():
-            together.merge(histogram)
-        self._latency.append(together.mean if together.count else None)
+            merged.merge(histogram)
+        self._latency.append(merged.mean if merged.count else None)
         self._changes.append(_change(tick))
         self._executors.append(status.executors)
 
@@ -77,7 +77,7 @@ def _change(tick: Tick) -> tuple[int, int]:
 
 
 def _panel(name: str, unit: str, values: Series) -> list[str]:
-    """One chart with its name, its highest value and its unit beside it."""
+    """Return one chart with its name, its highest value and its unit on the left."""
     top = short(max((value for value in values if value is not None), default=None))
     labels = [name, top, unit, *[""] * _ROWS][:_ROWS]
     lines = zip(labels, chart(values, _ROWS), strict=True)

@@ -19,7 +19,7 @@ from penstock.topics.schema import schema_text, without_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class TopicFigures:
     """A topic at one moment."""
 
     name: str
@@ -37,15 +37,15 @@ class Figures:
 
     @property
     def rows(self) -> int:
-        """The number of rows that are there."""
+        """The number of stored rows."""
         return self.end - self.first
 
 
-def figures(directory: Path) -> Figures:
-    """Read the figures of a topic."""
+def read_figures(directory: Path) -> TopicFigures:
+    """Read the figures of a topic from its directory."""
     topic = Topic.open(directory)
     oldest = next(topic.oldest_first(), None)
-    return Figures(
+    return TopicFigures(
         name=topic.name,
         directory=directory,
         schema=topic.schema,
@@ -59,13 +59,13 @@ def figures(directory: Path) -> Figures:
     )
 
 
-def list_text(found: Sequence[Figures], now: float) -> str:
+def list_text(topics: Sequence[TopicFigures], now: float) -> str:
     """Return one line per topic."""
     columns = ("topic", "rows", "first", "end", "size", "commits", "newest", "slowest reader")
-    return as_text(Table(columns=columns, rows=tuple(_line(each, now) for each in found)))
+    return as_text(Table(columns=columns, rows=tuple(_line(topic, now) for topic in topics)))
 
 
-def show_text(topic: Figures, now: float) -> str:
+def show_text(topic: TopicFigures, now: float) -> str:
     """Return the details of one topic."""
     newest = "none yet"
     if topic.newest:
@@ -90,7 +90,7 @@ def show_text(topic: Figures, now: float) -> str:
     return "\n".join(head) + "\n" + "\n\n".join(tables)
 
 
-def to_json(topic: Figures) -> dict[str, Any]:
+def to_json(topic: TopicFigures) -> dict[str, Any]:
     """Return the same as JSON."""
     return {
         "name": topic.name,
@@ -110,26 +110,26 @@ def to_json(topic: Figures) -> dict[str, Any]:
     }
 
 
-def damage_text(found: Mapping[str, Sequence[TopicDamage]]) -> str:
+def damage_text(damage: Mapping[str, Sequence[TopicDamage]]) -> str:
     """Return all damage, or that there is none."""
-    lines = [(name, each.file, _rows(each), each.problem) for name in found for each in found[name]]
+    lines = [(name, d.file, _rows(d), d.problem) for name in damage for d in damage[name]]
     if lines:
         columns = ("topic", "file", "rows", "problem")
         return as_text(Table(columns=columns, rows=tuple(lines), words=4))
-    return "\n".join(f"{name}: no damage" for name in found)
+    return "\n".join(f"{name}: no damage" for name in damage)
 
 
-def damage_json(found: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
+def damage_json(damage: Mapping[str, Sequence[TopicDamage]]) -> list[dict[str, Any]]:
     """Return the same as JSON."""
     return [
         {
             "topic": name,
             "damage": [
                 {"file": d.file, "problem": d.problem, "first": d.rows.start, "end": d.rows.stop}
-                for d in damage
+                for d in damages
             ],
         }
-        for name, damage in found.items()
+        for name, damages in damage.items()
     ]
 
 
@@ -145,7 +145,7 @@ def size_text(size: int) -> str:
     return f"{size} B"
 
 
-def _line(topic: Figures, now: float) -> tuple[str, ...]:
+def _line(topic: TopicFigures, now: float) -> tuple[str, ...]:
     slowest = "-"
     for name, at in _slowest(topic)[:1]:
         slowest = f"{name}, {pretty(topic.end - at)} rows behind"
@@ -154,11 +154,11 @@ def _line(topic: Figures, now: float) -> tuple[str, ...]:
     return (topic.name, *numbers, size, commits, _ago(topic, now), slowest)
 
 
-def _slowest(topic: Figures) -> list[tuple[str, int]]:
+def _slowest(topic: TopicFigures) -> list[tuple[str, int]]:
     return sorted(topic.readers.items(), key=lambda reader: reader[1])
 
 
-def _ago(topic: Figures, now: float) -> str:
+def _ago(topic: TopicFigures, now: float) -> str:
     if topic.newest is None:
         return "-"
     seconds = max(0.0, now - topic.newest.at)

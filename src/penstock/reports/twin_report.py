@@ -17,7 +17,7 @@ _SHORT = ("replicas", "latency", "rescales")
 
 def as_table(cell: TwinCell) -> Table:
     """Return one run: each figure with its bound, then the replicas of each operator."""
-    rows = [_row(one) for one in cell.figures]
+    rows = [_row(figure) for figure in cell.figures]
     rows += [_operator_row(name, real, twins) for name, (real, twins) in cell.operators.items()]
     verdict = "within all bounds" if cell.is_inside else "not within all bounds"
     fitted = ("the profile was fitted to this run: not a prediction",) if cell.is_fitted else ()
@@ -29,15 +29,15 @@ def as_table(cell: TwinCell) -> Table:
     )
 
 
-def _row(one: TwinErrors) -> tuple[str, ...]:
+def _row(figure: TwinErrors) -> tuple[str, ...]:
     return (
-        one.bound.name,
-        table_number(one.real),
-        table_number(one.mean),
-        _range(one.twins),
-        _error(one),
-        f"{one.bound.most:.0%}" if one.bound.is_share else pretty(one.bound.most),
-        "yes" if one.is_inside else "no",
+        figure.bound.name,
+        table_number(figure.real),
+        table_number(figure.mean),
+        _range(figure.twins),
+        _error(figure),
+        f"{figure.bound.most:.0%}" if figure.bound.is_share else pretty(figure.bound.most),
+        "yes" if figure.is_inside else "no",
     )
 
 
@@ -52,10 +52,10 @@ def _range(values: Sequence[float]) -> str:
     return f"{table_number(min(values))} to {table_number(max(values))}" if values else "-"
 
 
-def _error(one: TwinErrors) -> str:
-    if one.error is None:
+def _error(figure: TwinErrors) -> str:
+    if figure.error is None:
         return "-"
-    return f"{one.error:+.0%}" if one.bound.is_share else f"{one.error:+.1f}"
+    return f"{figure.error:+.0%}" if figure.bound.is_share else f"{figure.error:+.1f}"
 
 
 def as_document(cells: Sequence[TwinCell], profile: Profile, command: str) -> str:
@@ -96,9 +96,9 @@ def _fitted_to(profile: Profile) -> str:
 
 def _document_row(cell: TwinCell) -> tuple[str, ...]:
     row = [cell.query, cell.workload, cell.policy]
-    for one in cell.figures:
-        bad = "" if one.is_inside else " !"
-        row += [table_number(one.real), table_number(one.mean), _error(one) + bad]
+    for figure in cell.figures:
+        bad = "" if figure.is_inside else " !"
+        row += [table_number(figure.real), table_number(figure.mean), _error(figure) + bad]
     return (*row, "fitted" if cell.is_fitted else "yes" if cell.is_inside else "no")
 
 
@@ -106,8 +106,8 @@ def _by_figure(cells: Sequence[TwinCell]) -> list[str]:
     lines = []
     for i, bound in enumerate(BOUNDS):
         inside = sum(cell.figures[i].is_inside for cell in cells)
-        found = (cell.figures[i].error for cell in cells)
-        errors = sorted(abs(error) for error in found if error is not None)
+        signed = (cell.figures[i].error for cell in cells)
+        errors = sorted(abs(error) for error in signed if error is not None)
         middle = errors[len(errors) // 2] if errors else 0.0
         text = f"{middle:.0%}" if bound.is_share else f"{middle:.1f}"
         lines.append(f"- {bound.name}: {inside} of {len(cells)} inside, {text} off in the median")
@@ -116,18 +116,18 @@ def _by_figure(cells: Sequence[TwinCell]) -> list[str]:
 
 def _emulated(cells: Sequence[TwinCell]) -> list[str]:
     """Return what was emulated, and in which runs."""
-    found: dict[str, list[TwinCell]] = {}
+    cells_by_text: dict[str, list[TwinCell]] = {}
     for cell in cells:
         waits = cell.numbers.get("service_s")
         parts = [f"times of the workload divided by {pretty(cell.speed_up)}"]
         parts.append(f"rates times {cell.rate_scale:g}")
         if waits and float(waits):
             parts.append(f"a row waits {float(waits):g} s at the query's own operator")
-        found.setdefault(", ".join(parts), []).append(cell)
+        cells_by_text.setdefault(", ".join(parts), []).append(cell)
     return [
-        f"{', '.join(dict.fromkeys(c.query for c in some))} under "
-        f"{', '.join(dict.fromkeys(c.workload for c in some))}: {text}"
-        for text, some in found.items()
+        f"{', '.join(dict.fromkeys(c.query for c in members))} under "
+        f"{', '.join(dict.fromkeys(c.workload for c in members))}: {text}"
+        for text, members in cells_by_text.items()
     ]
 
 
@@ -146,15 +146,15 @@ def as_json(cells: Sequence[TwinCell], profile: str) -> dict[str, Any]:
                 "fitted": cell.is_fitted,
                 "figures": [
                     {
-                        "figure": one.bound.name,
-                        "real": one.real,
-                        "twin": one.mean,
-                        "twins": list(one.twins),
-                        "error": one.error,
-                        "bound": one.bound.most,
-                        "inside": one.is_inside,
+                        "figure": figure.bound.name,
+                        "real": figure.real,
+                        "twin": figure.mean,
+                        "twins": list(figure.twins),
+                        "error": figure.error,
+                        "bound": figure.bound.most,
+                        "inside": figure.is_inside,
                     }
-                    for one in cell.figures
+                    for figure in cell.figures
                 ],
             }
             for cell in cells
@@ -199,7 +199,7 @@ def _queue(tick: Tick) -> float | None:
 
 
 def _latency(tick: Tick) -> float | None:
-    together = Histogram()
+    merged = Histogram()
     for histogram in tick.status.latency.values():
-        together.merge(histogram)
-    return together.mean if together.count else None
+        merged.merge(histogram)
+    return merged.mean if merged.count else None

@@ -3,18 +3,18 @@
 from typing import Any
 
 from penstock.core.numbers import pretty, table_number
-from penstock.lab.nexmark_verify import MIN_CHANGES, Verified, VerifySpec
+from penstock.lab.nexmark_verify import MIN_CHANGES, VerifyResult, VerifySpec
 from penstock.reports.tables import Table, as_text
 
 #: Rows shown of each difference.
 _MAX_ROWS = 5
 
 
-def as_json(spec: VerifySpec, result: Verified) -> dict[str, Any]:
+def as_json(spec: VerifySpec, result: VerifyResult) -> dict[str, Any]:
     """Return the result as a JSON object."""
     return {
         "query": spec.query,
-        "variant": spec.chosen,
+        "variant": spec.query_variant,
         "events": spec.events,
         "rate": spec.setting.clock.rate,
         "rows": result.rows,
@@ -27,11 +27,11 @@ def as_json(spec: VerifySpec, result: Verified) -> dict[str, Any]:
     }
 
 
-def as_page(spec: VerifySpec, result: Verified) -> str:
+def as_page(spec: VerifySpec, result: VerifyResult) -> str:
     """Return one table row, and the first rows that differ."""
     figures = {
         "query": spec.query,
-        "variant": spec.chosen,
+        "variant": spec.query_variant,
         "events": pretty(spec.events),
         "rows": pretty(result.rows),
         "missing": pretty(len(result.difference.missing)),

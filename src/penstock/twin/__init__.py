@@ -1,1 +1,1 @@
-"""Calibration of the simulator on real runs, and twins of them."""
+"""Calibrates the simulator from runs on Spark, and simulates twins of such runs."""

@@ -1,4 +1,4 @@
-"""A profile of resolution batches, fitted to journals of real runs, each number with its source."""
+"""Fits a profile of the batch simulator to journals of runs; every number has its source."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
 from penstock.twin import fit_operators as operators
 from penstock.twin import fit_overheads as overheads
-from penstock.twin.calibration_runs import Evidence, OperatorBatches, topology_of
-from penstock.twin.fit_outputs import OutputFit, outputs
+from penstock.twin.calibration_runs import CalibrationRun, DeclaredOperator, build_topology
+from penstock.twin.fit_outputs import OutputFit, fit_outputs
 from penstock.twin.least_squares import Fit, fit_mean
 
-#: What is used where nothing could be fitted.
-USUAL = Batches()
-#: More runs than these are counted, not named, behind every number.
-_NAMED = 3
+#: Defaults of the numbers that cannot be fitted.
+DEFAULTS = Batches()
+#: The source of a number names up to this many runs; above it, only their count.
+_MAX_RUN_NAMES = 3
 _WORK = {
     "row_s": "seconds a row",
     "call_s": "seconds a task",
@@ -34,59 +34,61 @@ _WORK = {
 class Estimate:
     """One number of a profile."""
 
-    #: Its place in the file, such as ("batches", "fixed_s").
+    #: Its path in the file, such as ("batches", "fixed_s").
     path: tuple[str, ...]
-    #: What people call it.
+    #: Its name in reports.
     label: str
     value: Any
     fit: Fit | None = None
-    #: What it was fitted from, or why it was not and what is used instead.
+    #: The runs it was fitted to, or why it was not fitted and the value used instead.
     source: str = ""
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the runs tell it."""
+        """Whether the value comes from the runs."""
         return self.fit is not None and self.fit.is_fitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """All numbers of a profile, and the runs that they are from."""
+    """All numbers of a profile, and the runs they were fitted to."""
 
     runs: tuple[str, ...]
     estimates: tuple[Estimate, ...]
 
     def value(self, *path: str) -> Any:
-        """Return one number by its place."""
+        """Return one number by its path."""
         return next(e.value for e in self.estimates if e.path == path)
 
 
-def calibrate(runs: Sequence[Evidence]) -> Calibration:
-    """Fit a profile; runs of different pipelines share the numbers of the engine."""
+def calibrate(runs: Sequence[CalibrationRun]) -> Calibration:
+    """Fit a profile; all pipelines share the numbers of the engine."""
     _check(runs)
     names = list(dict.fromkeys(run.pipeline for run in runs))
-    found = list(_engine(runs))
+    estimates = list(_engine(runs))
     for name in names:
-        mine = [run for run in runs if run.pipeline == name]
-        own = list(_overheads(mine, ("pipelines", name, "batches"))) if len(names) > 1 else []
-        rules = Batches(**{e.path[-1]: e.value for e in (*found, *own) if "batches" in e.path})
-        if (objective_s := mine[0].objective_s) is not None:
+        members = [run for run in runs if run.pipeline == name]
+        own = list(_overheads(members, ("pipelines", name, "batches"))) if len(names) > 1 else []
+        rules = Batches(**{e.path[-1]: e.value for e in (*estimates, *own) if "batches" in e.path})
+        if (objective_s := members[0].objective_s) is not None:
             path = ("pipelines", name, "objective_s")
             objective = Estimate(path=path, label="objective", value=objective_s, source="as asked")
-            found.append(objective)
-        for number, value in mine[0].numbers.items():
+            estimates.append(objective)
+        for number, value in members[0].numbers.items():
             place = ("pipelines", name, "numbers", number)
-            found.append(Estimate(path=place, label=number, value=str(value), source="as asked"))
-        found += own
-        for part in mine[0].parts.values():
-            found += _operator(mine, part, rules)
-    return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(found))
+            estimates.append(
+                Estimate(path=place, label=number, value=str(value), source="as asked")
+            )
+        estimates += own
+        for part in members[0].parts.values():
+            estimates += _operator(members, part, rules)
+    return Calibration(runs=tuple(run.name for run in runs), estimates=tuple(estimates))
 
 
-def _check(runs: Sequence[Evidence]) -> None:
-    seen: dict[str, Evidence] = {}
+def _check(runs: Sequence[CalibrationRun]) -> None:
+    first_runs: dict[str, CalibrationRun] = {}
     for run in runs:
-        first = seen.setdefault(run.pipeline, run)
+        first = first_runs.setdefault(run.pipeline, run)
         if dict(first.numbers) != dict(run.numbers) or first.batch_s != run.batch_s:
             problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
             hint = "calibrate runs with the same --set and --batch together"
@@ -99,66 +101,66 @@ def _check(runs: Sequence[Evidence]) -> None:
 # --- the engine
 
 
-def _engine(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+def _engine(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
     yield from _overheads(runs, ("batches",))
     yield from _rescaling(runs)
     source = "what a snapshot looks back on; a run that is sped up divides it"
-    yield _given("monitor", "window_s", "monitor delay", WINDOW_S, source)
-    yield _given("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
+    yield _make_constant("monitor", "window_s", "monitor delay", WINDOW_S, source)
+    yield _make_constant("loop", "interval_s", "interval", INTERVAL_S, "unless a run sets another")
 
 
-def _overheads(runs: Sequence[Evidence], place: tuple[str, ...]) -> Iterator[Estimate]:
-    """What batches take besides work; of single pipelines too, for some leave cores more idle."""
+def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterator[Estimate]:
+    """Yield the overheads of batches, of the engine or of one pipeline; pipelines differ."""
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
         ("batch_s", "batch length", batch_s, "as asked"),
         ("gap_s", "batch gap", min_interval_for(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
-    fits = overheads.fitted(runs)
-    said = _from(runs)
-    for name, label, usual in (
-        ("fixed_s", "batch floor", USUAL.fixed_s),
+    fits = overheads.fit_overheads(runs)
+    source = _describe_source(runs)
+    for name, label, default in (
+        ("fixed_s", "batch floor", DEFAULTS.fixed_s),
         ("per_replica_s", "batch overhead, each replica", 0.0),
         ("per_other_s", "interference, each other query in a batch", 0.0),
-        ("between_s", "batch overhead, from commit to plan", USUAL.between_s),
-        ("poll_s", "batch overhead, asked again", USUAL.poll_s),
-        ("look_s", "batch overhead, from look to plan", USUAL.look_s),
+        ("between_s", "batch overhead, from commit to plan", DEFAULTS.between_s),
+        ("poll_s", "batch overhead, asked again", DEFAULTS.poll_s),
+        ("look_s", "batch overhead, from look to plan", DEFAULTS.look_s),
         ("cold", "batch overhead, more at the beginning", 0.0),
-        ("cold_s", "batch overhead, until that fades", USUAL.cold_s),
-        ("noise", "noise", USUAL.noise),
+        ("cold_s", "batch overhead, until that fades", DEFAULTS.cold_s),
+        ("noise", "noise", DEFAULTS.noise),
     ):
         fit = fits[name]
-        if fit.is_fitted or len(place) == 1:  # else what holds for all does for this one, too
-            yield _named((*place, name), label, fit, said, usual)
+        if fit.is_fitted or len(place) == 1:  # else the number of the engine applies
+            yield _make_estimate((*place, name), label, fit, source, default)
 
 
-def _rescaling(runs: Sequence[Evidence]) -> Iterator[Estimate]:
+def _rescaling(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
     pauses, changes = [], []
     for event in (event for run in runs for tick in run.ticks for event in tick.status.events):
         if isinstance(event, RescaledEvent):
             pauses.append(float(event.pause_s))
         elif isinstance(event, RunningEvent) and event.after_s is not None:
             changes.append(float(event.after_s))
-    yield _given("rescaling", "scope", "who pauses", "native", "as the runtime has it")
+    yield _make_constant("rescaling", "scope", "who pauses", "native", "as the runtime has it")
     fit = fit_mean(np.array(pauses))
-    usual = float(np.mean(pauses)) if pauses else 0.0
-    shown = f", changes there after {np.median(changes):.2f} s" if changes else ""
-    why = f"{len(pauses)} pauses of native operators{shown}"
-    yield _named(("rescaling", "pause_s"), "rescale pauses", fit, why, usual)
+    default = float(np.mean(pauses)) if pauses else 0.0
+    effect = f", changes there after {np.median(changes):.2f} s" if changes else ""
+    why = f"{len(pauses)} pauses of native operators{effect}"
+    yield _make_estimate(("rescaling", "pause_s"), "rescale pauses", fit, why, default)
 
 
 # --- operators
 
 
 def _operator(
-    runs: Sequence[Evidence], part: OperatorBatches, rules: Batches
+    runs: Sequence[CalibrationRun], part: DeclaredOperator, rules: Batches
 ) -> Iterator[Estimate]:
     place = ("pipelines", runs[0].pipeline, "operators", part.name)
     costs = (*place, "costs")
-    said = _from(runs, part.name)
-    clump = operators.clump(runs, part)
-    work = operators.work(runs, part, max(1.0, clump.value))
+    source = _describe_source(runs, part.name)
+    clump = operators.fit_clump(runs, part)
+    work = operators.fit_work(runs, part, max(1.0, clump.value))
     values = {name: fit.value for name, fit in work.items()}
     known = Costs(slices=part.slices).but(**values)
     capacity = known.capacity_rate(rules)
@@ -166,51 +168,55 @@ def _operator(
     low = known.but(row_s=row.high).capacity_rate(rules)
     high = known.but(row_s=row.low).capacity_rate(rules)
     fit = Fit(capacity, low, high, row.count, row.is_fitted)
-    yield _named((*place, "capacity_rate"), "per-replica capacity", fit, said, capacity)
+    yield _make_estimate((*place, "capacity_rate"), "per-replica capacity", fit, source, capacity)
     for name, value in _structure(part).items():
         yield Estimate(path=(*place, name), label=name, value=value, source="as declared")
     for name, fit in work.items():
-        yield _named((*costs, name), _WORK[name], fit, said, 0.0)
+        yield _make_estimate((*costs, name), _WORK[name], fit, source, 0.0)
     if part.slices:
-        yield _named((*costs, "clump"), "rows that fall together", clump, said, 1.0)
-    variation = operators.variation(runs, part)
-    fit = operators.unsteadiness(runs, part, known, variation.value)
-    yield _named((*costs, "noise"), "noise of batches", fit, said, 0.0)
-    fit = operators.spread(runs, part, values["row_s"], values["call_s"])
-    yield _named((*costs, "spread"), "noise of tasks", fit, said, 0.0)
-    yield _named((*costs, "cpu"), "processor's share", operators.cpu(runs, part), said, 1.0)
-    shown = outputs(runs, part)
-    yield from _outputs(shown, costs, said)
+        yield _make_estimate((*costs, "clump"), "rows that fall together", clump, source, 1.0)
+    variation = operators.fit_service_scv(runs, part)
+    fit = operators.fit_batch_noise(runs, part, known, variation.value)
+    yield _make_estimate((*costs, "noise"), "noise of batches", fit, source, 0.0)
+    fit = operators.fit_task_noise(runs, part, values["row_s"], values["call_s"])
+    yield _make_estimate((*costs, "spread"), "noise of tasks", fit, source, 0.0)
+    yield _make_estimate(
+        (*costs, "cpu"), "processor's share", operators.fit_cpu_share(runs, part), source, 1.0
+    )
+    outputs = fit_outputs(runs, part)
+    yield from _outputs(outputs, costs, source)
     for name, value in _declared_costs(part).items():
         yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
-    yield _named((*place, "scv"), "variation of rows", variation, said, 0.0)
-    behind = topology_of(runs[0].parts).downstream[part.name]
-    for target in () if shown.new_keys.is_fitted else behind:
+    yield _make_estimate((*place, "scv"), "variation of rows", variation, source, 0.0)
+    downstream = build_topology(runs[0].parts).downstream[part.name]
+    for target in () if outputs.new_keys.is_fitted else downstream:
         label = f"selectivity to {target}"
-        yield _named((*place, "sent", target), label, shown.share, said, 1.0)
-    if part.slices and (shares := operators.weights(runs, part)):
-        source = f"seconds of slices in snapshots; {said}"
+        yield _make_estimate((*place, "sent", target), label, outputs.share, source, 1.0)
+    if part.slices and (shares := operators.measure_slice_shares(runs, part)):
+        share_source = f"seconds of slices in snapshots; {source}"
         label = "shares of slices"
-        yield Estimate(path=(*place, "slice_shares"), label=label, value=shares, source=source)
+        yield Estimate(
+            path=(*place, "slice_shares"), label=label, value=shares, source=share_source
+        )
 
 
-def _outputs(shown: OutputFit, costs: tuple[str, ...], said: str) -> Iterator[Estimate]:
-    if shown.delay.value:
+def _outputs(outputs: OutputFit, costs: tuple[str, ...], source: str) -> Iterator[Estimate]:
+    if outputs.delay.value:
         label = "event time until the output"
-        yield _named((*costs, "out_delay_s"), label, shown.delay, said, 0.0)
-    if shown.first_rows:
+        yield _make_estimate((*costs, "out_delay_s"), label, outputs.delay, source, 0.0)
+    if outputs.first_rows:
         yield Estimate(
             path=(*costs, "first_rows"),
             label="rows without output",
-            value=shown.first_rows,
-            source=f"rows before the first that comes out; {said}",
+            value=outputs.first_rows,
+            source=f"rows before the first that comes out; {source}",
         )
-    if shown.new_keys.is_fitted:
+    if outputs.new_keys.is_fitted:
         label = "keys that a row adds"
-        yield _named((*costs, "new_keys"), label, shown.new_keys, said, 0.0)
+        yield _make_estimate((*costs, "new_keys"), label, outputs.new_keys, source, 0.0)
 
 
-def _structure(part: OperatorBatches) -> Mapping[str, Any]:
+def _structure(part: DeclaredOperator) -> Mapping[str, Any]:
     fields: dict[str, Any] = {"distribution": "gamma", "replicas": part.replicas}
     if part.upstream:
         fields["upstream"] = list(part.upstream)
@@ -225,7 +231,7 @@ def _structure(part: OperatorBatches) -> Mapping[str, Any]:
     return fields | ({"native": True} if find_kind(part.kind).pauses else {})
 
 
-def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:
+def _declared_costs(part: DeclaredOperator) -> Mapping[str, Any]:
     costs = {"slices": part.slices, "chunk_rows": part.chunk_rows, "topic": part.topic}
     return {name: value for name, value in costs.items() if value}
 
@@ -233,21 +239,26 @@ def _declared_costs(part: OperatorBatches) -> Mapping[str, Any]:
 # --- estimates
 
 
-def _given(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
+def _make_constant(section: str, name: str, label: str, value: Any, source: str) -> Estimate:
     return Estimate(path=(section, name), label=label, value=value, source=source)
 
 
-def _named(path: tuple[str, ...], label: str, fit: Fit, said: str, usual: float) -> Estimate:
+def _make_estimate(
+    path: tuple[str, ...], label: str, fit: Fit, source: str, default: float
+) -> Estimate:
     if fit.is_fitted:
-        return Estimate(path=path, label=label, value=fit.value, fit=fit, source=said)
-    why = f"not fitted: {said} do not tell it; {usual:g} is used"
-    return Estimate(path=path, label=label, value=usual, fit=fit, source=why)
+        return Estimate(path=path, label=label, value=fit.value, fit=fit, source=source)
+    why = f"not fitted: {source} do not tell it; {default:g} is used"
+    return Estimate(path=path, label=label, value=default, fit=fit, source=why)
 
 
-def _from(runs: Sequence[Evidence], operator: str = "") -> str:
+def _describe_source(runs: Sequence[CalibrationRun], operator: str = "") -> str:
     count = sum(
-        len(some) for run in runs for name, some in run.batches.items() if operator in ("", name)
+        len(batches)
+        for run in runs
+        for name, batches in run.batches.items()
+        if operator in ("", name)
     )
-    few = len(runs) <= _NAMED
-    names = ", ".join(run.name for run in runs) if few else f"all {len(runs)} runs"
+    are_few = len(runs) <= _MAX_RUN_NAMES
+    names = ", ".join(run.name for run in runs) if are_few else f"all {len(runs)} runs"
     return f"{count} batches of {names}"

@@ -1,4 +1,4 @@
-"""What a calibration reads of a run: its batches, its ticks, and how operators hang together."""
+"""Reads runs for calibration: their batches, ticks and declared operators."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
-#: Batches of the first seconds are those of a JVM that still compiles.
-BEGINNING_S = 5.0
-#: After so many seconds it has compiled what it meets.
+#: Batches of the first seconds are slow, because the JVM still compiles.
+START_UP_S = 5.0
+#: After this time the JVM has compiled the code of a run.
 WARM_S = 40.0
 DESCRIPTION = "pipeline.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorBatches:
-    """One operator as it was declared."""
+class DeclaredOperator:
+    """One operator as its pipeline declares it."""
 
     name: str
     upstream: tuple[str, ...] = ()
@@ -42,59 +42,61 @@ class OperatorBatches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One run."""
+class CalibrationRun:
+    """The data of one run that a calibration uses."""
 
     name: str
     pipeline: str
     numbers: Mapping[str, Any]
     batch_s: float
     objective_s: float | None
-    parts: Mapping[str, OperatorBatches]
-    #: By operator, oldest first: all, and those with rows that are not of the beginning.
+    parts: Mapping[str, DeclaredOperator]
+    #: By operator, oldest first: all batches, and those with rows after the start-up.
     all_batches: Mapping[str, Sequence[Batch]]
     batches: Mapping[str, Sequence[Batch]]
-    #: By operator, for each of these batches the other operators that were in one.
+    #: By operator, for each of `batches` the number of other operators in a batch.
     others: Mapping[str, Sequence[int]] = field(default_factory=FrozenDict)
-    #: By operator, the second of its first row out, if one came.
+    #: By operator, the second of its first output row, if any.
     first_out_s: Mapping[str, float] = field(default_factory=FrozenDict)
-    #: Batches of its beginning, those of the first seconds too, with the others that were in one.
+    #: Batches with rows up to `WARM_S`, each with the number of other operators in a batch.
     early: Sequence[tuple[Batch, int]] = ()
     ticks: Sequence[Tick] = ()
 
 
-def read_evidence(directory: Path) -> Evidence:
-    """Read a run; `InputError` if its journal does not tell of single batches."""
+def read_calibration_run(directory: Path) -> CalibrationRun:
+    """Read a run; `InputError` if its journal has no batches."""
     run = read_run(directory)
-    found: dict[str, list[Batch]] = {}
+    all_batches: dict[str, list[Batch]] = {}
     for tick in run.journal.ticks:
-        for name, some in tick.status.batches.items():
-            found.setdefault(name, []).extend(some)
-    if not any(found.values()):
+        for name, own in tick.status.batches.items():
+            all_batches.setdefault(name, []).extend(own)
+    if not any(all_batches.values()):
         hint = "only runs on Spark, or of a profile of resolution batches, have some"
         raise InputError("", "its journal tells of no batches", hint, str(directory))
-    is_real = engine_kind(run.journal.run) == SPARK
-    parts = declared(directory) if is_real else _simulated(run)
+    is_on_spark = engine_kind(run.journal.run) == SPARK
+    parts = read_operators(directory) if is_on_spark else _simulated_operators(run)
     spec = run.spec
-    late = {n: [b for b in some if b.planned_s > BEGINNING_S] for n, some in found.items()}
-    return Evidence(
+    late = {n: [b for b in own if b.planned_s > START_UP_S] for n, own in all_batches.items()}
+    return CalibrationRun(
         name=directory.name,
-        pipeline=_declared_name(directory, spec) if is_real else Path(spec["query"]).stem,
+        pipeline=_declared_name(directory, spec) if is_on_spark else Path(spec["query"]).stem,
         numbers=spec.get("numbers", {}),
         batch_s=spec.get("batch_s", 1.0),
         objective_s=run.journal.run.get("objective_s"),
         parts=parts,
-        all_batches=found,
-        batches={name: [b for b in some if b.rows_in] for name, some in late.items()},
+        all_batches=all_batches,
+        batches={name: [b for b in own if b.rows_in] for name, own in late.items()},
         others={
-            name: [_others(found, name, b.planned_s) for b in some if b.rows_in]
-            for name, some in late.items()
+            name: [_count_others(all_batches, name, b.planned_s) for b in own if b.rows_in]
+            for name, own in late.items()
         },
-        first_out_s={n: s for n, some in found.items() if (s := _first_out_s(some)) is not None},
+        first_out_s={
+            n: s for n, own in all_batches.items() if (s := _first_out_s(own)) is not None
+        },
         early=[
-            (b, _others(found, name, b.planned_s))
-            for name, some in found.items()
-            for b in some
+            (b, _count_others(all_batches, name, b.planned_s))
+            for name, own in all_batches.items()
+            for b in own
             if b.rows_in and b.planned_s <= WARM_S
         ],
         ticks=run.journal.ticks,
@@ -105,16 +107,16 @@ def _first_out_s(batches: Sequence[Batch]) -> float | None:
     return next((b.committed_s for b in batches if b.rows_out), None)
 
 
-def _others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int:
+def _count_others(batches: Mapping[str, Sequence[Batch]], name: str, at: float) -> int:
     return sum(
-        any(b.planned_s <= at < b.committed_s for b in some)
-        for other, some in batches.items()
+        any(b.planned_s <= at < b.committed_s for b in own)
+        for other, own in batches.items()
         if other != name
     )
 
 
 def _declared_name(directory: Path, spec: Mapping[str, Any]) -> str:
-    """Return the pipeline's own name: a run of a user's file is specified by the file's path."""
+    """Return the name of the pipeline; the spec may have the path of its file instead."""
     return str(_read_description(directory).get("name", spec["pipeline"]))
 
 
@@ -129,14 +131,14 @@ def _read_description(directory: Path) -> Mapping[str, Any]:
     return description
 
 
-def declared(directory: Path) -> dict[str, OperatorBatches]:
-    """Read what the run wrote down of its pipeline."""
+def read_operators(directory: Path) -> dict[str, DeclaredOperator]:
+    """Read the operators that scale from the pipeline description of a run."""
     description = _read_description(directory)
     operators: Mapping[str, Any] = description["operators"]
-    fed: Mapping[str, Any] = description["produces"]
+    feeds: Mapping[str, Any] = description["produces"]
     writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
     return {
-        name: OperatorBatches(
+        name: DeclaredOperator(
             name=name,
             upstream=tuple(writers[topic] for topic in op["reads"] if topic in writers),
             kind=op["kind"],
@@ -146,19 +148,20 @@ def declared(directory: Path) -> dict[str, OperatorBatches]:
             min_replicas=op["options"]["min_replicas"],
             max_replicas=op["options"]["max_replicas"],
             queue_limit=op["options"]["queue_limit"],
-            share=sum(fed[topic].get("share", 1.0) for topic in op["reads"] if topic in fed) or 1.0,
-            topic=next((topic for topic in op["reads"] if topic in fed), ""),
+            share=sum(feeds[topic].get("share", 1.0) for topic in op["reads"] if topic in feeds)
+            or 1.0,
+            topic=next((topic for topic in op["reads"] if topic in feeds), ""),
         )
         for name, op in operators.items()
         if find_kind(op["kind"]).scales
     }
 
 
-def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
-    """Prepare a simulated run again for its pipeline."""
+def _simulated_operators(run: RunDirectory) -> dict[str, DeclaredOperator]:
+    """Return the operators of a simulated run, which is prepared again."""
     pipeline = prepare_simulation(SimulationSpec.from_json(run.spec)).pipeline
     return {
-        op.name: OperatorBatches(
+        op.name: DeclaredOperator(
             name=op.name,
             upstream=op.upstream,
             kind="native" if op.native else "sliced" if op.costs and op.costs.slices else "batch",
@@ -175,6 +178,6 @@ def _simulated(run: RunDirectory) -> dict[str, OperatorBatches]:
     }
 
 
-def topology_of(parts: Mapping[str, OperatorBatches]) -> Topology:
-    """Return how operators hang together."""
+def build_topology(parts: Mapping[str, DeclaredOperator]) -> Topology:
+    """Return the topology of operators."""
     return Topology.of({name: part.upstream for name, part in parts.items()})

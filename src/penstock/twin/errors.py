@@ -1,4 +1,4 @@
-"""How far a twin is from its run, figure by figure. Pure."""
+"""The errors of twins: each figure of a run compared with its twins. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from penstock.runs.result_parts import RunScores
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBound:
-    """A figure, and how far the twin may be off: a share of the real one, or a number."""
+    """A figure and the maximum error of a twin, relative (a share) or absolute."""
 
     name: str
     of: Callable[[RunScores], float | None]
@@ -18,7 +18,7 @@ class ErrorBound:
     is_share: bool
 
     def error(self, real: float, twin: float) -> float:
-        """Return how far off it is, with its sign."""
+        """Return the signed error of a twin."""
         if not self.is_share:
             return twin - real
         return twin / real - 1 if real else (0.0 if not twin else float("inf"))
@@ -33,7 +33,7 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinErrors:
-    """One figure of a run and of those twins that have it; some tell no record, so no latency."""
+    """One figure of a run and of its twins; twins without finished records have no latency."""
 
     bound: ErrorBound
     real: float | None
@@ -41,19 +41,19 @@ class TwinErrors:
 
     @property
     def mean(self) -> float | None:
-        """Mean over the twins."""
+        """Return the mean over the twins."""
         return sum(self.twins) / len(self.twins) if self.twins else None
 
     @property
     def error(self) -> float | None:
-        """How far the mean is off; None if there is nothing to compare."""
+        """Return the error of the mean; None if there is nothing to compare."""
         if self.real is None or self.mean is None:
             return None
         return self.bound.error(self.real, self.mean)
 
     @property
     def is_inside(self) -> bool:
-        """Whether it is within the bound, or neither has it."""
+        """Whether the error is within the bound, or neither side has the figure."""
         if self.error is None:
             return self.real is None and self.mean is None
         return abs(self.error) <= self.bound.most + 1e-9
@@ -73,7 +73,7 @@ def compare_figures(real: RunScores, twins: Sequence[RunScores]) -> tuple[TwinEr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinCell:
-    """A run with what was asked of it, and how far its twins are off."""
+    """A run with its spec, and the errors of its twins."""
 
     name: str
     query: str
@@ -83,17 +83,17 @@ class TwinCell:
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
     speed_up: float = 1.0
     rate_scale: float = 1.0
-    #: Whether the profile was fitted to this very run, which then predicts nothing.
+    #: Whether the profile was fitted to this run; then the twin is no prediction.
     is_fitted: bool = False
     #: Mean replicas of each operator: of the run, and of each twin.
     operators: Mapping[str, tuple[float, Sequence[float]]] = field(default_factory=FrozenDict)
 
     @property
     def title(self) -> str:
-        """One line that says what ran."""
+        """Return query, workload and policy in one line."""
         return f"{self.query} under {self.workload}, {self.policy}"
 
     @property
     def is_inside(self) -> bool:
         """Whether every figure is within its bound."""
-        return all(one.is_inside for one in self.figures)
+        return all(figure.is_inside for figure in self.figures)

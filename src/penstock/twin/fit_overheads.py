@@ -1,4 +1,4 @@
-"""What batches take besides their work, by their times in real runs."""
+"""Fits the overheads of batches to their times in runs."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -8,101 +8,101 @@ import numpy as np
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.spark.operator_config import min_interval_for
-from penstock.twin.calibration_runs import WARM_S, Evidence
+from penstock.twin.calibration_runs import WARM_S, CalibrationRun
 from penstock.twin.least_squares import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
-#: How often producers write, which no journal tells.
+#: Interval between writes of producers, which journals do not contain.
 _WRITE_S = Batches().write_s
-#: A plan that comes so many times later than most was held back.
-_HELD = 3.0
-#: Batches that are enough to tell something by.
-_ENOUGH = 30
-#: Times in which the beginning may fade, as tried.
+#: A plan later than this multiple of the median was delayed by back-pressure.
+_MAX_DELAY_RATIO = 3.0
+#: Minimum number of batches for a fit.
+_MIN_BATCHES = 30
+#: Candidates for the time constant of the start-up overhead.
 _FADES_S = tuple(float(s) for s in np.geomspace(2, 30, 25).round(2))
-_NOTHING = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
+_NOT_FITTED = Fit(0.0, 0.0, 0.0, 0, is_fitted=False)
 
 
-def fitted(runs: Sequence[Evidence]) -> dict[str, Fit]:
-    """Fit the numbers of `Batches`, by their names."""
+def fit_overheads(runs: Sequence[CalibrationRun]) -> dict[str, Fit]:
+    """Fit the overheads in `Batches`, by field name."""
     pairs = [
         (batch, others)
         for run in runs
-        for name, some in run.batches.items()
-        for batch, others in zip(some, run.others[name], strict=True)
+        for name, batches in run.batches.items()
+        for batch, others in zip(batches, run.others[name], strict=True)
     ]
     late = [pair for pair in pairs if pair[0].planned_s > WARM_S]
-    columns, lost_s = _lost(late if len(late) > _ENOUGH else pairs)
-    floor, replica, other = fit_line(columns, lost_s)
+    columns, overhead_s = _overheads(late if len(late) > _MIN_BATCHES else pairs)
+    floor, replica, other = fit_line(columns, overhead_s)
     factors = np.array([floor.value, replica.value, other.value])
     expected_s = columns @ factors
-    good = (lost_s > 0) & (expected_s > 0)
+    good = (overhead_s > 0) & (expected_s > 0)
     cold, cold_s = _cold([pair for run in runs for pair in run.early], factors)
     return {
         "fixed_s": floor,
         "per_replica_s": replica,
         "per_other_s": other,
-        "between_s": fit_mean(_usual(list(_between(runs)))),
+        "between_s": fit_mean(_remove_held(list(_between(runs)))),
         "poll_s": fit_mean(np.array(list(_polls(runs)))),
         "look_s": fit_mean(np.array(list(_looks(runs)))),
         "cold": cold,
         "cold_s": cold_s,
-        "noise": fit_sigma(np.log(lost_s[good] / expected_s[good])),
+        "noise": fit_sigma(np.log(overhead_s[good] / expected_s[good])),
     }
 
 
-def _lost(pairs: Sequence[tuple[Batch, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return what overheads depend on, and the overheads."""
+def _overheads(pairs: Sequence[tuple[Batch, int]]) -> tuple[FloatArray, FloatArray]:
+    """Return the regressors of the overheads, and the overheads."""
     columns = np.array([[1.0, b.replicas, others] for b, others in pairs]).reshape(-1, 3)
-    lost_s = [max(0.0, b.committed_s - b.planned_s - b.longest_s) for b, _ in pairs]
-    return columns, np.array(lost_s)
+    overhead_s = [max(0.0, b.committed_s - b.planned_s - b.longest_s) for b, _ in pairs]
+    return columns, np.array(overhead_s)
 
 
 def _cold(early: Sequence[tuple[Batch, int]], factors: FloatArray) -> tuple[Fit, Fit]:
-    """Fit by how much overheads are larger when a run begins, and how long that takes to fade."""
-    columns, lost_s = _lost(early)
+    """Fit the additional overhead at the start of a run, and its time constant."""
+    columns, overhead_s = _overheads(early)
     expected_s = columns @ factors
     good = expected_s > 0
-    if good.sum() < _ENOUGH:
-        return _NOTHING, _NOTHING
-    more = lost_s[good] / expected_s[good] - 1
+    if good.sum() < _MIN_BATCHES:
+        return _NOT_FITTED, _NOT_FITTED
+    excess = overhead_s[good] / expected_s[good] - 1
     at_s = np.array([b.planned_s for b, _ in early])[good]
-    tried = {}
+    fits = {}
     for cold_s in _FADES_S:
         fading = np.exp(-at_s / cold_s)
-        fit = fit_line(fading[:, None], more)[0]
-        tried[cold_s] = (float(np.abs(more - fit.value * fading).mean()), fit)
-    best = min(tried, key=lambda cold_s: tried[cold_s][0])
-    near = [cold_s for cold_s, (off, _) in tried.items() if off < 1.01 * tried[best][0]]
-    return tried[best][1], Fit(best, min(near), max(near), int(good.sum()))
+        fit = fit_line(fading[:, None], excess)[0]
+        fits[cold_s] = (float(np.abs(excess - fit.value * fading).mean()), fit)
+    best = min(fits, key=lambda cold_s: fits[cold_s][0])
+    near = [cold_s for cold_s, (off, _) in fits.items() if off < 1.01 * fits[best][0]]
+    return fits[best][1], Fit(best, min(near), max(near), int(good.sum()))
 
 
-def _between(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds from a commit to the plan of a batch whose rows waited already."""
-    for one, two, gap_s in _neighbours(runs):
-        more = one.waiting is not None and one.waiting > one.rows_in
-        if more and one.committed_s > one.planned_s + gap_s:
-            yield two.planned_s - one.committed_s
+def _between(runs: Sequence[CalibrationRun]) -> Iterator[float]:
+    """Yield the seconds from a commit to the next plan, for batches whose rows already waited."""
+    for first, second, gap_s in _neighbours(runs):
+        has_backlog = first.waiting is not None and first.waiting > first.rows_in
+        if has_backlog and first.committed_s > first.planned_s + gap_s:
+            yield second.planned_s - first.committed_s
 
 
-def _usual(seconds: Sequence[float]) -> FloatArray:
-    """Leave out what is far above the middle: there, a full queue behind held the operator."""
-    found = np.array(seconds)
-    return found[found <= _HELD * np.median(found)] if len(found) else found
+def _remove_held(seconds: Sequence[float]) -> FloatArray:
+    """Remove times far above the median: there, back-pressure delayed the operator."""
+    times_s = np.array(seconds)
+    return times_s[times_s <= _MAX_DELAY_RATIO * np.median(times_s)] if len(times_s) else times_s
 
 
-def _polls(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds behind the least gap after which a source that was early is asked again."""
-    for one, two, gap_s in _neighbours(runs):
-        late_s = two.planned_s - one.planned_s - gap_s
-        if one.committed_s < one.planned_s + 0.7 * gap_s and -0.05 < late_s < 0.15:
+def _polls(runs: Sequence[CalibrationRun]) -> Iterator[float]:
+    """Yield the seconds after the minimum interval until an idle source is polled again."""
+    for first, second, gap_s in _neighbours(runs):
+        late_s = second.planned_s - first.planned_s - gap_s
+        if first.committed_s < first.planned_s + 0.7 * gap_s and -0.05 < late_s < 0.15:
             yield max(0.0, late_s)
 
 
-def _looks(runs: Sequence[Evidence]) -> Iterator[float]:
-    """Seconds that rows are older in the plans of sources than the time between plans makes them.
+def _looks(runs: Sequence[CalibrationRun]) -> Iterator[float]:
+    """Yield the seconds between the look at a topic and the plan of a batch.
 
-    Of a source that leaves nothing behind, rows are half of the time between two plans old on
-    average, and half of that between two writes; what they are older passed after the look.
+    If a source has no backlog, the mean age of its rows is half the time between two plans plus
+    half the time between two writes. The rest of the age passed between look and plan.
     """
     for run in runs:
         sources = [name for name, part in run.parts.items() if not part.upstream]
@@ -120,16 +120,16 @@ def _looks(runs: Sequence[Evidence]) -> Iterator[float]:
 
 
 def _half_gap_s(batches: Sequence[Batch]) -> float | None:
-    """Half of the time between plans, by rows; None if rows were left behind."""
+    """Return half the time between plans, weighted by rows; None if there was a backlog."""
     if any(b.waiting is None or b.waiting > b.rows_in for b in batches):
         return None
     rows = [b.rows_in for b in batches[1:]]
-    gaps = [two.planned_s - one.planned_s for one, two in pairwise(batches)]
+    gaps = [second.planned_s - first.planned_s for first, second in pairwise(batches)]
     return sum(n * gap for n, gap in zip(rows, gaps, strict=True)) / sum(rows) / 2
 
 
-def _neighbours(runs: Sequence[Evidence]) -> Iterator[tuple[Batch, Batch, float]]:
-    """Yield a batch, the next one, and the least time between their plans."""
+def _neighbours(runs: Sequence[CalibrationRun]) -> Iterator[tuple[Batch, Batch, float]]:
+    """Yield a batch, the next one, and the minimum interval between their plans."""
     for run in runs:
-        for some in run.batches.values():
-            yield from ((one, two, min_interval_for(run.batch_s)) for one, two in pairwise(some))
+        for batches in run.batches.values():
+            yield from ((*pair, min_interval_for(run.batch_s)) for pair in pairwise(batches))

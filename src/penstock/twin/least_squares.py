@@ -1,8 +1,8 @@
-"""Least squares that a few stragglers cannot bend, with intervals. NumPy only.
+"""Robust least squares with confidence intervals. NumPy only.
 
-A first fit weighs down what is far off (Huber); what is far from it even so is left out, and a
-plain fit of the rest follows, which is unbiased where noise is lopsided. Intervals are those of
-the sandwich estimator: they hold where the noise grows with the value.
+A first fit reduces the weight of outliers (Huber). Observations far from this fit are left out,
+and a plain fit of the rest follows, which is unbiased for asymmetric noise. Intervals use the
+sandwich estimator: they are valid if the noise grows with the value.
 """
 
 from collections.abc import Iterable
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-#: Standard errors that hold 95 %.
-_WIDE = 1.96
-#: Beyond so many standard deviations, as the middle of the data has them, a straggler is left out.
-_FAR = 6.0
+#: Standard errors of a 95 % interval.
+_Z_95 = 1.96
+#: Maximum distance of an observation in robust standard deviations; farther ones are outliers.
+_MAX_DEVIATIONS = 6.0
 _HUBER = 1.345
 _ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One number with its 95 % interval; not fitted: nothing in the data tells it."""
+    """A number with its 95 % interval; not fitted if the data does not determine it."""
 
     value: float
     low: float
     high: float
-    #: Observations that it rests on.
+    #: Number of observations.
     count: int
     is_fitted: bool = True
 
 
 def fit_line(columns: FloatArray, values: FloatArray) -> list[Fit]:
-    """Fit values by columns with factors of at least 0; a column that never changes is not fitted.
+    """Fit values by columns with factors of at least 0; a constant column is not fitted.
 
-    The first column may be constant: it is the level. A factor that would be below 0 is 0.
+    Only the first column may be constant: it is the intercept. A negative factor becomes 0.
     """
     count, width = columns.shape
     missing = Fit(0.0, 0.0, 0.0, count, is_fitted=False)
@@ -51,12 +51,12 @@ def fit_line(columns: FloatArray, values: FloatArray) -> list[Fit]:
         if factors[worst] >= 0 or len(used) == 1:
             break
         used.pop(worst)
-    found = {i: (f, e) for i, f, e in zip(used, factors, errors, strict=True)}
-    return [_fit(*found.get(i, (0.0, 0.0)), kept) if i in free else missing for i in range(width)]
+    solved = {i: (f, e) for i, f, e in zip(used, factors, errors, strict=True)}
+    return [_fit(*solved.get(i, (0.0, 0.0)), kept) if i in free else missing for i in range(width)]
 
 
 def _adds(columns: FloatArray, before: list[int], i: int) -> bool:
-    """Whether a column tells anything that those before it do not."""
+    """Whether a column is linearly independent of those before it."""
     if not before:
         return True
     chosen = columns[:, [*before, i]]
@@ -66,7 +66,7 @@ def _adds(columns: FloatArray, before: list[int], i: int) -> bool:
 
 def _fit(value: float, error: float, count: int) -> Fit:
     value = max(0.0, float(value))
-    return Fit(value, max(0.0, value - _WIDE * error), value + _WIDE * error, count)
+    return Fit(value, max(0.0, value - _Z_95 * error), value + _Z_95 * error, count)
 
 
 def _solve(columns: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, int]:
@@ -77,31 +77,31 @@ def _solve(columns: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatAr
         off = values - columns @ factors
         scale = _spread(off)
         weights = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(off), 1e-15))
-    kept = np.abs(off) <= _FAR * scale
+    kept = np.abs(off) <= _MAX_DEVIATIONS * scale
     columns, values = columns[kept], values[kept]
     factors = np.linalg.lstsq(columns, values, rcond=None)[0]
     off = values - columns @ factors
     inverse = np.linalg.pinv(columns.T @ columns)
-    few = len(values) / max(1, len(values) - columns.shape[1])
-    covariance = inverse @ (columns.T * (off * off * few)) @ columns @ inverse
+    correction = len(values) / max(1, len(values) - columns.shape[1])
+    covariance = inverse @ (columns.T * (off * off * correction)) @ columns @ inverse
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return factors.astype(np.float64), errors.astype(np.float64), len(values)
 
 
 def _spread(off: FloatArray) -> float:
-    """Standard deviation as the middle of the data has it."""
+    """Return the standard deviation, estimated from the median absolute deviation."""
     return max(1e-9, 1.4826 * float(np.median(np.abs(off - np.median(off)))))
 
 
 def fit_mean(values: FloatArray) -> Fit:
-    """Return the mean without stragglers."""
+    """Return the mean without outliers."""
     if len(values) < 4:
         return Fit(0.0, 0.0, 0.0, len(values), is_fitted=False)
     return fit_line(np.ones((len(values), 1)), values)[0]
 
 
 def fit_middle(values: Iterable[float | None]) -> Fit:
-    """Return the median, with the interval that holds it by order statistics."""
+    """Return the median, with an interval from order statistics."""
     known = sorted(v for v in values if v is not None)
     if len(known) < 8:
         return Fit(0.0, 0.0, 0.0, len(known), is_fitted=False)
@@ -112,7 +112,7 @@ def fit_middle(values: Iterable[float | None]) -> Fit:
 
 
 def fit_ratio(tops: FloatArray, bottoms: FloatArray) -> Fit:
-    """Return the ratio of two sums with an interval by how single pairs differ from it."""
+    """Return the ratio of two sums, with an interval from the residuals of the pairs."""
     total = float(bottoms.sum())
     if len(tops) < 4 or total <= 0:
         return Fit(0.0, 0.0, 0.0, len(tops), is_fitted=False)
@@ -122,10 +122,10 @@ def fit_ratio(tops: FloatArray, bottoms: FloatArray) -> Fit:
 
 
 def fit_sigma(values: FloatArray) -> Fit:
-    """Return the standard deviation without stragglers, with the interval of normal noise."""
+    """Return the standard deviation without outliers, with an interval for normal noise."""
     if len(values) < 8:
         return Fit(0.0, 0.0, 0.0, len(values), is_fitted=False)
     middle = float(np.median(values))
-    kept = values[np.abs(values - middle) <= _FAR * _spread(values)]
+    kept = values[np.abs(values - middle) <= _MAX_DEVIATIONS * _spread(values)]
     sigma = float(kept.std(ddof=1))
     return _fit(sigma, sigma / np.sqrt(2 * (len(kept) - 1)), len(kept))

@@ -1,4 +1,4 @@
-"""A calibration as a profile in TOML, each number with its interval and what it is from."""
+"""Writes a calibration as a profile in TOML; every number has its interval and source."""
 
 import json
 from collections.abc import Mapping
@@ -7,19 +7,21 @@ from typing import Any
 from penstock.twin.calibration import Calibration, Estimate
 
 
-def to_toml(made: Calibration) -> str:
-    """Write a profile that `penstock simulate --engine ./FILE` reads."""
-    queries = list(dict.fromkeys(e.path[1] for e in made.estimates if e.path[0] == "pipelines"))
+def to_toml(calibration: Calibration) -> str:
+    """Return a profile that `penstock simulate --engine ./FILE` reads."""
+    queries = list(
+        dict.fromkeys(e.path[1] for e in calibration.estimates if e.path[0] == "pipelines")
+    )
     lines = [
-        "# Made by penstock calibrate from " + ", ".join(made.runs) + ".",
+        "# Made by penstock calibrate from " + ", ".join(calibration.runs) + ".",
         "# Each number: its 95 % interval, and what it was fitted from. The costs of operators",
         "# are valid only for the --set values of these runs.",
         f"summary = {json.dumps('Spark as measured with ' + ', '.join(queries))}",
         'resolution = "batches"',
-        f"runs = {_value(list(made.runs))}",
+        f"runs = {_value(list(calibration.runs))}",
     ]
     tables: dict[tuple[str, ...], list[Estimate]] = {}
-    for estimate in made.estimates:
+    for estimate in calibration.estimates:
         tables.setdefault(estimate.path[:-1], []).append(estimate)
     for path, estimates in tables.items():
         lines += ["", f"[{'.'.join(map(_key, path))}]"]
@@ -27,10 +29,10 @@ def to_toml(made: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_json(made: Calibration) -> dict[str, Any]:
+def to_json(calibration: Calibration) -> dict[str, Any]:
     """Return a calibration as plain dictionaries."""
     return {
-        "runs": list(made.runs),
+        "runs": list(calibration.runs),
         "parameters": [
             {
                 "path": ".".join(e.path),
@@ -41,7 +43,7 @@ def to_json(made: Calibration) -> dict[str, Any]:
                 "fitted": e.is_fitted,
                 "source": e.source,
             }
-            for e in made.estimates
+            for e in calibration.estimates
         ],
     }
 

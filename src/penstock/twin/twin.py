@@ -1,7 +1,7 @@
 """The twin of a run on Spark: the same load, policy and guards, simulated batch by batch.
 
-Everything that decides is the run's own: its workload with its seed, its parameters and guards as
-its journal has them, the loop with its ticks, the end when all is worked off.
+The twin takes everything except the engine from the run: the workload with its seed, the policy
+parameters and guards in its journal, the interval of the loop, and the end after the backlog.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,32 +25,32 @@ from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
-from penstock.twin.calibration_runs import OperatorBatches, declared
+from penstock.twin.calibration_runs import DeclaredOperator, read_operators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Real:
-    """A run on Spark, read and prepared anew."""
+class RecordedRun:
+    """A finished run on Spark, read from its directory and prepared again."""
 
     directory: Path
     run: RunDirectory
     spec: SparkSpec
     prepared: PreparedSparkRun
-    #: Its operators as they were declared then.
-    parts: Mapping[str, OperatorBatches]
+    #: Its operators as the run declared them.
+    parts: Mapping[str, DeclaredOperator]
 
     @property
     def ticks(self) -> tuple[Tick, ...]:
-        """What was journaled."""
+        """The ticks of its journal."""
         return self.run.journal.ticks
 
     @property
     def header(self) -> Mapping[str, Any]:
-        """What every default came to."""
+        """The header of its journal, with all defaults resolved."""
         return self.run.journal.run
 
 
-def read_real(directory: Path) -> Real:
+def read_recorded_run(directory: Path) -> RecordedRun:
     """Read a run on Spark; `InputError` if it cannot have a twin."""
     run = read_run(directory)
     where = str(directory)
@@ -67,58 +67,58 @@ def read_real(directory: Path) -> Real:
     prepared = prepare_spark_run(spec)
     if prepared.load is None:
         raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
-    parts = declared(directory)
-    return Real(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
+    parts = read_operators(directory)
+    return RecordedRun(directory=directory, run=run, spec=spec, prepared=prepared, parts=parts)
 
 
-def twin_ticks(real: Real, profile: Profile, seed: int) -> Iterator[Tick]:
-    """Run the twin to its end."""
-    engine = twin_engine(real, profile, seed)
-    ending = StopCondition(engine, engine, StopRequest(), clock=lambda: engine.at)
+def simulate_twin(run: RecordedRun, profile: Profile, seed: int) -> Iterator[Tick]:
+    """Simulate the twin to its end."""
+    engine = build_twin_engine(run, profile, seed)
+    condition = StopCondition(engine, engine, StopRequest(), clock=lambda: engine.at)
     return run_loop(
-        ObservedEngine(engine, ending, lambda _: None, clock=lambda: engine.at),
-        decider_of(real.header),
-        LoopSchedule(duration_s=float("inf"), interval_s=real.header["interval_s"]),
+        ObservedEngine(engine, condition, lambda _: None, clock=lambda: engine.at),
+        decider_of(run.header),
+        LoopSchedule(duration_s=float("inf"), interval_s=run.header["interval_s"]),
         clock=lambda: engine.at,
         patience=Patience(),
-        dry_run=real.spec.dry_run,
-        stop=ending,
+        dry_run=run.spec.dry_run,
+        stop=condition,
     )
 
 
-def twin_engine(real: Real, profile: Profile, seed: int) -> BatchEngine:
-    """Make the engine of a twin; `InputError` if the profile does not know the pipeline."""
-    prepared, spec = real.prepared, real.spec
+def build_twin_engine(run: RecordedRun, profile: Profile, seed: int) -> BatchEngine:
+    """Build the engine of a twin; `InputError` if the profile does not have the pipeline."""
+    prepared, spec = run.prepared, run.spec
     assert prepared.load is not None
     feeds = {
         feed.topic: SourceFeed(prepared.load * feed.share, feed.arrivals, spec.seed + i)
         for i, feed in enumerate(prepared.pipeline.feeds.values())
     }
-    fitting = replace(profile, monitor=profile.monitor.but(window_s=prepared.window_s))
-    return build_batches(_pipeline(real, profile), fitting, feeds, seed)
+    adjusted = replace(profile, monitor=profile.monitor.but(window_s=prepared.window_s))
+    return build_batches(_pipeline(run, profile), adjusted, feeds, seed)
 
 
-def _pipeline(real: Real, profile: Profile) -> SimulatedPipeline:
-    """Return the profile's pipeline with the bounds and the replicas of the run."""
-    name = real.prepared.pipeline.name
+def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
+    """Return the pipeline of the profile with the bounds and the replicas of the run."""
+    name = run.prepared.pipeline.name
     # profiles of older versions name a pipeline by the path of its file
-    known = profile.pipelines.get(name) or profile.pipelines.get(real.spec.pipeline)
+    known = profile.pipelines.get(name) or profile.pipelines.get(run.spec.pipeline)
     if known is None or profile.resolution != "batches":
         hint = "calibrate one from a run of it: penstock calibrate RUN -o FILE.toml"
         raise InputError("--profile", f"{profile.name} has no measured pipeline {name!r}", hint)
-    if set(known.names) != set(real.parts):
+    if set(known.names) != set(run.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
-    numbers = {key: str(value) for key, value in real.spec.numbers.items()}
+    numbers = {key: str(value) for key, value in run.spec.numbers.items()}
     if numbers != known.numbers:
         problem = (
             f"{name} was measured with {_describe(known.numbers)}, the run has {_describe(numbers)}"
         )
         raise InputError("--profile", problem, "calibrate runs with the same numbers")
-    initial = real.prepared.initial
-    operators = tuple(_operator(op, real.parts[op.name], initial) for op in known.operators)
-    pace = {"batch_s": real.spec.batch_s, "gap_s": min_interval_for(real.spec.batch_s)}
-    return replace(known, operators=operators, batches=FrozenDict({**known.batches, **pace}))
+    initial = run.prepared.initial
+    operators = tuple(_operator(op, run.parts[op.name], initial) for op in known.operators)
+    timing = {"batch_s": run.spec.batch_s, "gap_s": min_interval_for(run.spec.batch_s)}
+    return replace(known, operators=operators, batches=FrozenDict({**known.batches, **timing}))
 
 
 def _describe(numbers: Mapping[str, str]) -> str:
@@ -126,7 +126,7 @@ def _describe(numbers: Mapping[str, str]) -> str:
 
 
 def _operator(
-    op: SimulatedOperator, part: OperatorBatches, initial: Mapping[str, int]
+    op: SimulatedOperator, part: DeclaredOperator, initial: Mapping[str, int]
 ) -> SimulatedOperator:
     return replace(
         op,
@@ -137,6 +137,6 @@ def _operator(
     )
 
 
-def figures(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
-    """Return the scores of a run, real or not."""
+def score_ticks(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
+    """Return the scores of a run or of its twin."""
     return score(ticks, objective_s)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from penstock.lab.comparison.statistics import (
     compare_pairs,
-    interval_of_mean,
-    interval_of_paired_difference,
-    student_below,
+    compute_difference_interval,
+    compute_mean_interval,
+    student_cdf,
 )
 
 samples = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12)
@@ -21,7 +21,7 @@ samples = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12)
 @settings(max_examples=40)
 @given(samples)
 def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[int]) -> None:
-    mean, low, high = interval_of_mean(values)
+    mean, low, high = compute_mean_interval(values)
     assert min(values) <= low <= mean <= high <= max(values)
     assert mean == pytest.approx(np.mean(values))
 
@@ -31,50 +31,50 @@ def test_an_interval_holds_its_mean_and_stays_within_the_values(values: list[int
 def test_an_interval_moves_and_grows_with_its_values(
     values: list[int], shift: int, factor: int
 ) -> None:
-    before = interval_of_mean(values)
-    after = interval_of_mean([shift + factor * value for value in values])
+    before = compute_mean_interval(values)
+    after = compute_mean_interval([shift + factor * value for value in values])
     assert after == pytest.approx([shift + factor * number for number in before], abs=1e-6)
 
 
 def test_one_run_tells_nothing_about_the_spread() -> None:
-    interval = interval_of_mean([5.0])
+    interval = compute_mean_interval([5.0])
     assert interval == (5.0, -math.inf, math.inf)
     assert not interval.is_known
 
 
 def test_no_runs_have_no_mean() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        interval_of_mean([])
+        compute_mean_interval([])
 
 
 def test_two_runs_allow_everything_between_them() -> None:
-    assert interval_of_mean([2.0, 4.0]) == (3.0, 2.0, 4.0)
+    assert compute_mean_interval([2.0, 4.0]) == (3.0, 2.0, 4.0)
 
 
 def test_the_interval_of_many_normal_values_is_that_of_student() -> None:
     values = np.random.default_rng(5).normal(100, 10, 40)
     half = 2.0227 * values.std(ddof=1) / math.sqrt(40)  # t of 39 degrees, from a printed table
-    mean, low, high = interval_of_mean(values.tolist())
+    mean, low, high = compute_mean_interval(values.tolist())
     assert (mean - low, high - mean) == (pytest.approx(half, rel=0.1), pytest.approx(half, rel=0.1))
 
 
 @pytest.mark.parametrize(("runs", "least"), [(5, 0.88), (20, 0.91)])
 def test_nineteen_of_twenty_intervals_hold_the_truth(runs: int, least: float) -> None:
     draws = np.random.default_rng(11).normal(7, 2, (200, runs)).tolist()
-    hits = [low <= 7 <= high for _, low, high in map(interval_of_mean, draws)]
+    hits = [low <= 7 <= high for _, low, high in map(compute_mean_interval, draws)]
     assert least <= np.mean(hits) <= 0.98
 
 
 def test_pairing_takes_out_what_the_load_did_to_both() -> None:
     load = np.random.default_rng(2).normal(0, 100, 10)
     first, second = (load + 1).tolist(), (load + np.linspace(2.9, 3.1, 10)).tolist()
-    mean, low, high = interval_of_paired_difference(first, second)
+    mean, low, high = compute_difference_interval(first, second)
     assert mean == pytest.approx(-2) and -2.1 < low < high < -1.9
 
 
 def test_pairs_must_be_pairs() -> None:
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        interval_of_paired_difference([1, 2], [1])
+        compute_difference_interval([1, 2], [1])
 
 
 @settings(max_examples=40)
@@ -124,5 +124,5 @@ def test_few_runs_are_never_certain_and_many_never_quite() -> None:
     [(6.313752, 1, 0.95), (4.302653, 2, 0.975), (2.570582, 5, 0.975), (2.763769, 10, 0.99)],
 )
 def test_student_agrees_with_printed_tables(t: float, freedom: int, below: float) -> None:
-    assert student_below(t, freedom) == pytest.approx(below, abs=1e-6)
-    assert student_below(-t, freedom) == pytest.approx(1 - below, abs=1e-6)
+    assert student_cdf(t, freedom) == pytest.approx(below, abs=1e-6)
+    assert student_cdf(-t, freedom) == pytest.approx(1 - below, abs=1e-6)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import InputError
-from penstock.lab.grid.backends import BACKENDS
-from penstock.lab.grid.grid import check_grid, parse_grid, read_grid
+from penstock.lab.grid.grid import BACKENDS, check_grid, parse_grid, read_grid
 from penstock.runs.spec import SimulationSpec
 from penstock.runs.spec_fields import check_field
 

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
-from penstock.lab.grid.runner import in_parallel, kept_results, run_all
+from penstock.lab.grid.runner import map_in_parallel, read_kept_results, run_all
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.runs.simulated_run import simulate
 from penstock.runs.spec import SimulationSpec
@@ -150,12 +150,12 @@ def test_what_is_missing_or_outdated_is_counted(tmp_path: Path) -> None:
     run_all(cells("ds2", seeds=2), SimulatedBackend(), tmp_path, jobs=1)
     file = tmp_path / "results" / "ds2-1.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"inputs": "of another day"}))
-    kept = kept_results(cells("ds2", "flink"), SimulatedBackend(), tmp_path)
+    kept = read_kept_results(cells("ds2", "flink"), SimulatedBackend(), tmp_path)
     assert (kept.missing, kept.outdated) == (4, 1)
     assert [len(runs) for runs in kept.results.values()] == [2, 0]
 
 
 def test_nothing_to_do_is_no_work() -> None:
     assert run_all({}, SimulatedBackend()) == {}
-    assert list(in_parallel(double, [])) == []
-    assert list(in_parallel(double, [4, 5], jobs=1)) == [(0, 8), (1, 10)]
+    assert list(map_in_parallel(double, [])) == []
+    assert list(map_in_parallel(double, [4, 5], jobs=1)) == [(0, 8), (1, 10)]

@@ -8,7 +8,7 @@ import pytest
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
 from penstock.lab.grid.grid import Grid, check_grid, parse_grid, read_grid
-from penstock.lab.grid.runner import kept_results, run_all
+from penstock.lab.grid.runner import read_kept_results, run_all
 from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spec import SparkSpec
 from penstock.workloads.registry import make_workload
@@ -176,7 +176,7 @@ def test_each_run_has_a_directory_and_is_not_run_again(tmp_path: Path) -> None:
     assert [progress.done for progress in told] == [0, 1, 2, 3, 4]
     assert run_all(found.runs, SparkBackend(bench), tmp_path, 1) == results
     assert len(bench.ran) == 4
-    kept = kept_results(found.runs, SparkBackend(), tmp_path)
+    kept = read_kept_results(found.runs, SparkBackend(), tmp_path)
     assert (kept.missing, kept.outdated) == (0, 0)
 
 

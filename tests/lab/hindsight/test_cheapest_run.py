@@ -21,9 +21,9 @@ from penstock.engines.simulator.profile import Profile, Queues, Rescaling
 from penstock.errors import InputError
 from penstock.lab.hindsight.cheapest_run import (
     Hindsight,
-    hindsight,
-    hindsight_key,
-    latency_anyway_s,
+    compute_hindsight,
+    make_hindsight_key,
+    min_latency_s,
 )
 from penstock.lab.hindsight.ladder import Changes, Ladder, build_ladder
 from penstock.runs.scores import score
@@ -79,7 +79,7 @@ class BruteForce:
     def __init__(self, prepared: PreparedSimulation, ladder: Ladder) -> None:
         self.pipeline, self.rules = prepared.pipeline, prepared.profile.rescaling
         self.visits = self.pipeline.visits()
-        anyway_s = latency_anyway_s(self.pipeline, prepared.profile.queues)
+        anyway_s = min_latency_s(self.pipeline, prepared.profile.queues)
         self.oldest = int(prepared.objective_s - anyway_s)
         self.arrivals = np.diff(prepared.load.integrals(np.arange(prepared.load.duration_s + 1)))
         self.ticks = -(-len(self.arrivals) // TICK_S)
@@ -151,7 +151,7 @@ def whole_ladder(prepared: PreparedSimulation) -> Ladder:
 
 def assert_exact(prepared: PreparedSimulation) -> None:
     best = BruteForce(prepared, whole_ladder(prepared)).best()
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     assert found.feasible == (best < float("inf"))
     if found.feasible:
         assert found.replica_hours * 3600 == pytest.approx(best)
@@ -180,13 +180,13 @@ def test_where_the_whole_job_stops_no_vector_beside_the_ladder_is_cheaper() -> N
     prepared = case([8, 28, 12, 3], JOB, 24.0, TWO)
     everything = BruteForce(prepared, whole_ladder(prepared))
     everything.vectors = list(product(range(1, 4), repeat=2))
-    assert hindsight(prepared).replica_hours * 3600 == pytest.approx(everything.best())
+    assert compute_hindsight(prepared).replica_hours * 3600 == pytest.approx(everything.best())
 
 
 def test_an_operator_with_a_long_pause_is_left_alone_while_others_change() -> None:
     rules = Rescaling(scope="operator", pause_s=1, pause_s_per_gb=60)
     prepared = case([55, 55, 8, 8, 8], rules, 20.0, TWO)
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     assert len({replicas["map"] for _, replicas in found.sequence}) == 1
     assert {replicas["sink"] for _, replicas in found.sequence} == {1, 2}
     assert found.replica_hours * 3600 < BruteForce(prepared, whole_ladder(prepared)).best()
@@ -234,7 +234,7 @@ def carry_out(prepared: PreparedSimulation, found: Hindsight) -> Iterator[Tick]:
 )
 def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mode: str) -> None:
     prepared = prepare_simulation(SimulationSpec(query=query, engine=engine, mode=mode, minutes=40))
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     done = score(carry_out(prepared, found), found.objective_s)
     assert found.feasible and found.rescales > 3
     assert done.replica_hours == pytest.approx(found.replica_hours, rel=1e-3)
@@ -248,7 +248,7 @@ def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
     engine: str,
 ) -> None:
     prepared = prepare_simulation(SimulationSpec(engine=engine, minutes=30))
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     pipeline = prepared.pipeline.starting_with(found.sequence[0][1])
     runs = replace(prepared, pipeline=pipeline).engine()
     assert isinstance(runs, FluidEngine)
@@ -268,7 +268,7 @@ def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
 def test_no_queue_is_dropped_where_a_change_drops_queues() -> None:
     rules = Rescaling(scope="job", pause_s=10, drops_queues=True)
     prepared = case([50, 50, 500, 500, 30, 30, 30, 300, 300, 40, 40], rules, 30.0)
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     assert found.rescales > 0
     assert score(carry_out(prepared, found)).dropped_records <= found.rescales
 
@@ -290,7 +290,7 @@ def test_never_more_expensive_than_static_peak(
     static = sum(
         max(1, np.ceil(peak * TWO.visits()[op.name] / op.capacity_rate)) for op in TWO.operators
     )
-    found = hindsight(prepared)
+    found = compute_hindsight(prepared)
     assert found.feasible
     assert found.replica_hours <= static * prepared.load.duration_s / 3600 + 1e-9
 
@@ -301,7 +301,7 @@ def test_a_looser_objective_never_costs_more(
     rates: list[float], objective_s: int, rules: Rescaling
 ) -> None:
     costs = [
-        hindsight(case(rates, rules, objective_s * factor, TWO)).replica_hours
+        compute_hindsight(case(rates, rules, objective_s * factor, TWO)).replica_hours
         for factor in (1, 1.5, 3)
     ]
     assert all(looser <= tighter + 1e-9 for tighter, looser in pairwise(costs))
@@ -312,14 +312,14 @@ def test_a_looser_objective_never_costs_more(
 def test_changes_for_free_never_cost_more(
     rates: list[float], objective_s: int, rules: Rescaling
 ) -> None:
-    free = hindsight(case(rates, FREE, objective_s, TWO))
-    dear = hindsight(case(rates, rules, objective_s, TWO))
+    free = compute_hindsight(case(rates, FREE, objective_s, TWO))
+    dear = compute_hindsight(case(rates, rules, objective_s, TWO))
     assert free.replica_hours <= dear.replica_hours + 1e-9
 
 
 def test_a_pause_that_breaks_the_objective_leaves_the_best_fixed_number() -> None:
     rates = [50, 120, 80, 95, 20, 60]
-    found = hindsight(case(rates, Rescaling(scope="job", pause_s=31), 30.0))
+    found = compute_hindsight(case(rates, Rescaling(scope="job", pause_s=31), 30.0))
     fixed = [k for k in range(1, 13) if keeps(k * 10.0, rates, oldest=29)]
     assert found.sequence == ((0.0, {"map": min(fixed)}),)
     assert min(fixed) < 12, "a short peak can wait"
@@ -336,7 +336,7 @@ def keeps(able: float, rates: list[float], oldest: int) -> bool:
 
 
 def test_what_cannot_be_met_is_said_and_violated_least() -> None:
-    found = hindsight(case([10] * 4 + [90] * 4 + [10] * 20, FREE, 20.0, max_replicas=5))
+    found = compute_hindsight(case([10] * 4 + [90] * 4 + [10] * 20, FREE, 20.0, max_replicas=5))
     assert not found.feasible
     # 40 records/s too many for a minute are 2400: with 5 replicas the last ones wait for 48 s
     assert found.latency_s == pytest.approx(48, abs=1.2)
@@ -345,7 +345,7 @@ def test_what_cannot_be_met_is_said_and_violated_least() -> None:
 
 
 def test_an_objective_below_the_time_of_the_work_itself_cannot_be_met() -> None:
-    found = hindsight(case([10, 20], objective_s=0.05))
+    found = compute_hindsight(case([10, 20], objective_s=0.05))
     assert not found.feasible
     assert found.latency_s == pytest.approx(0.1)
 
@@ -353,8 +353,8 @@ def test_an_objective_below_the_time_of_the_work_itself_cannot_be_met() -> None:
 def test_records_are_not_left_until_the_topic_drops_them() -> None:
     rates = [50, 120, 80, 95, 20, 60]
     short = case(rates, JOB, 600.0, queues=Queues(retention_s=30.0))
-    assert hindsight(short).replica_hours == pytest.approx(
-        hindsight(case(rates, JOB, 30.1)).replica_hours
+    assert compute_hindsight(short).replica_hours == pytest.approx(
+        compute_hindsight(case(rates, JOB, 30.1)).replica_hours
     )
 
 
@@ -362,20 +362,20 @@ def test_thousands_of_replicas_are_still_close_to_the_work_there_is() -> None:
     rates = (20_000 + 15_000 * np.cos(np.arange(80) / 8)).tolist()
     for rules in (JOB, replace(JOB, scope="operator")):
         prepared = case(rates, rules, 60.0)
-        found = hindsight(prepared)
+        found = compute_hindsight(prepared)
         work_s = prepared.load.total_records / 10.0
         assert work_s * 0.97 < found.replica_hours * 3600 < work_s * 1.05
 
 
 def test_a_run_without_an_objective_has_no_hindsight() -> None:
     with pytest.raises(InputError, match="objective_s: missing"):
-        hindsight(replace(case([1]), objective_s=None))
+        compute_hindsight(replace(case([1]), objective_s=None))
 
 
 def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
-    assert "single records" in hindsight(case([5, 9], resolution="records")).approximations
-    assert "micro-batches" in hindsight(case([5, 9], resolution="batches")).approximations
-    assert "single records" not in hindsight(case([5, 9])).approximations
+    assert "single records" in compute_hindsight(case([5, 9], resolution="records")).approximations
+    assert "micro-batches" in compute_hindsight(case([5, 9], resolution="batches")).approximations
+    assert "single records" not in compute_hindsight(case([5, 9])).approximations
 
 
 # --- the key
@@ -386,7 +386,7 @@ def test_engines_that_follow_records_are_said_to_be_taken_as_a_fluid() -> None:
 )
 def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
     spec = SimulationSpec(engine="flink-fair")
-    assert hindsight_key(prepare_simulation(replace(spec, **same))) == hindsight_key(
+    assert make_hindsight_key(prepare_simulation(replace(spec, **same))) == make_hindsight_key(
         prepare_simulation(spec)
     )
 
@@ -404,6 +404,6 @@ def test_what_makes_no_difference_keeps_the_key(same: dict[str, Any]) -> None:
 )
 def test_what_makes_a_difference_changes_the_key(other: dict[str, Any]) -> None:
     spec = SimulationSpec()
-    assert hindsight_key(prepare_simulation(replace(spec, **other))) != hindsight_key(
+    assert make_hindsight_key(prepare_simulation(replace(spec, **other))) != make_hindsight_key(
         prepare_simulation(spec)
     )

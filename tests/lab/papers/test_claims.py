@@ -6,8 +6,8 @@ import pytest
 
 from penstock.errors import InputError
 from penstock.lab.comparison.measures import measure
-from penstock.lab.papers.claims import ClaimAnswer, judge, parse_claim
-from penstock.lab.papers.printed_tables import ordered_pairs, parse_printed
+from penstock.lab.papers.claims import ClaimAnswer, judge_claim, parse_claim
+from penstock.lab.papers.printed_tables import count_ordered_pairs, parse_printed_table
 
 CELLS = {"a": None, "b": None, "c": None}
 
@@ -25,7 +25,7 @@ RESULTS = {
 
 def answer(**fields: Any) -> ClaimAnswer:
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "measure": "x.avg"} | fields, CELLS)
-    return judge(claim, RESULTS).answer
+    return judge_claim(claim, RESULTS).answer
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_noise_decides_nothing() -> None:
     claim = parse_claim(
         {"id": "x", "where": "y", "says": "z", "measure": "x.avg", "order": ["b > a"]}, CELLS
     )
-    assert judge(claim, noisy).answer is ClaimAnswer.UNDECIDED
+    assert judge_claim(claim, noisy).answer is ClaimAnswer.UNDECIDED
 
 
 def test_several_checks_must_all_hold() -> None:
@@ -65,7 +65,7 @@ def test_several_checks_must_all_hold() -> None:
         {"measure": "x.avg", "number": {"cell": "a", "band": [5, 6]}},
     ]
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "checks": checks}, CELLS)
-    assert judge(claim, RESULTS).answer is ClaimAnswer.NO
+    assert judge_claim(claim, RESULTS).answer is ClaimAnswer.NO
 
 
 def test_a_verdict_tells_what_was_measured_and_without_the_cause() -> None:
@@ -73,7 +73,7 @@ def test_a_verdict_tells_what_was_measured_and_without_the_cause() -> None:
     claim = parse_claim(
         {"id": "x", "where": "y", "says": "z", "measure": "x.avg / 2"} | fields, CELLS
     )
-    verdict = judge(claim, RESULTS)
+    verdict = judge_claim(claim, RESULTS)
     assert "b 1.0 [" in verdict.measured
     assert "a 0.506 [" in verdict.measured
     assert verdict.without.startswith("c: 1.0 [")
@@ -90,14 +90,14 @@ def test_an_unknown_measure_decides_nothing_and_is_not_zero() -> None:
         },
         CELLS,
     )
-    verdict = judge(claim, RESULTS)
+    verdict = judge_claim(claim, RESULTS)
     assert verdict.answer is ClaimAnswer.UNDECIDED
     assert verdict.measured == "none is unknown in 4 of 4 runs of a"
 
 
 def test_what_cannot_be_decided_says_why() -> None:
     claim = parse_claim({"id": "x", "where": "y", "says": "z", "undecidable": "no crash"}, CELLS)
-    assert judge(claim, {}).answer is ClaimAnswer.UNDECIDED
+    assert judge_claim(claim, {}).answer is ClaimAnswer.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_ordered_pairs_leave_near_ties_out() -> None:
         "main": ["x.avg"],
         "groups": {"t": {"a": [10], "b": [20], "c": [21]}},
     }
-    printed = parse_printed(data, CELLS)
-    assert ordered_pairs(printed, RESULTS, ["x.avg"]) == (2, 2)
+    printed = parse_printed_table(data, CELLS)
+    assert count_ordered_pairs(printed, RESULTS, ["x.avg"]) == (2, 2)
     with pytest.raises(InputError, match="must be a cell with 1 figures"):
-        parse_printed(data | {"groups": {"t": {"z": [1]}}}, CELLS)
+        parse_printed_table(data | {"groups": {"t": {"z": [1]}}}, CELLS)

@@ -5,17 +5,17 @@ import pytest
 from penstock.errors import InputError
 from penstock.lab.papers.experiments import (
     PAPERS,
-    check_published,
-    follow,
+    check_experiments,
     load_experiments,
     parse_experiments,
+    simulate_curves,
 )
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_cell_of_every_paper_can_be_run(paper: str) -> None:
     published = load_experiments(paper)
-    check_published(published)
+    check_experiments(published)
     assert len(published.seeds) >= 20
     assert len(published.figures) >= 2
 
@@ -28,7 +28,7 @@ def test_there_are_at_least_sixty_claims_and_none_twice() -> None:
 
 def test_a_figure_is_curves_over_minutes() -> None:
     cell = load_experiments("thesis").cells["q1-ds2-120"]
-    curves = follow(cell, ("offered", "replicas"))
+    curves = simulate_curves(cell, ("offered", "replicas"))
     minutes = [minute for minute, _ in curves["offered"]]
     assert minutes[0] == 0.25
     assert minutes[-1] == 140

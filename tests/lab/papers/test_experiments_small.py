@@ -8,10 +8,10 @@ import pytest
 from penstock.engines.simulator.records.model import RecordOperator, RecordPipeline, RecordRules
 from penstock.engines.simulator.records.service import ServiceTime
 from penstock.engines.simulator.records.simulation import RecordSimulator
-from penstock.lab.papers.claims import ClaimAnswer, judge, parse_claim
+from penstock.lab.papers.claims import ClaimAnswer, judge_claim, parse_claim
 from penstock.lab.papers.experiments import (
     PaperExperiments,
-    check_published,
+    check_experiments,
     load_experiments,
     parse_experiments,
     simulate_and_follow,
@@ -24,7 +24,7 @@ EXPERIMENTS = Path(__file__).parents[3] / "experiments"
 @pytest.mark.parametrize(("paper", "least"), [("pulsar", 20), ("predictive", 35)])
 def test_every_cell_can_be_prepared_and_there_are_enough_claims(paper: str, least: int) -> None:
     published = load_experiments(paper)
-    check_published(published)
+    check_experiments(published)
     assert sum(not claim.undecidable for claim in published.claims) >= least
     assert len({claim.id for claim in published.claims}) == len(published.claims)
 
@@ -90,7 +90,7 @@ def test_a_ratio_compares_the_means_of_two_cells(band: list[float], answer: Clai
     claim = parse_claim(
         {"id": "c", "where": "here", "says": "twice", "measure": "x", "ratio": ratio}, results
     )
-    assert judge(claim, results).answer is answer
+    assert judge_claim(claim, results).answer is answer
 
 
 def test_correlation_ignores_scale_and_knows_the_direction() -> None:

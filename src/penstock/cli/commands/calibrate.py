@@ -11,7 +11,7 @@ from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.reports.tables import Table, as_text
 from penstock.twin.calibration import Calibration, Estimate, calibrate
-from penstock.twin.calibration_runs import read_evidence
+from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.profile_toml import to_json, to_toml
 
 EXAMPLES = """\
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     """Read the runs, fit, print the parameters."""
     if args.out is not None and args.out.suffix != ".toml":
         raise InputError("--out", f"must end in .toml, got {str(args.out)!r}")
-    calibration = calibrate([read_evidence(directory) for directory in args.runs])
+    calibration = calibrate([read_calibration_run(directory) for directory in args.runs])
     if args.out is not None:
         write_text(args.out, to_toml(calibration), "--out")
         print(f"wrote {args.out}", file=sys.stderr)

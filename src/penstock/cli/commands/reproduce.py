@@ -20,13 +20,13 @@ from penstock.lab.papers.experiments import (
     PAPERS,
     PaperExperiments,
     PaperFigure,
-    check_published,
-    follow,
+    check_experiments,
     load_experiments,
     simulate_and_follow,
+    simulate_curves,
 )
 from penstock.reports.progress import ProgressBar
-from penstock.reports.reproduction import Chapter, Redrawn, to_html, to_markdown, to_text
+from penstock.reports.reproduction import Chapter, RedrawnFigure, to_html, to_markdown, to_text
 from penstock.runs.spec import SimulationSpec
 
 EXAMPLES = """\
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         for paper in papers
     ]
     for paper in published:
-        check_published(paper)
+        check_experiments(paper)
     began = time.monotonic()
     chapters = [_chapter(paper, args) for paper in published]
     if args.markdown:
@@ -128,11 +128,11 @@ def _folder(published: PaperExperiments) -> str:
 
 def _redraw(
     figure: PaperFigure, published: PaperExperiments, specs: Mapping[str, list[SimulationSpec]]
-) -> Redrawn:
+) -> RedrawnFigure:
     print(f"{published.paper}: drawing {figure.id}", file=sys.stderr)
-    return Redrawn(
+    return RedrawnFigure(
         figure=figure,
-        curves={cell: follow(specs[cell][0], figure.panels) for cell in figure.cells},
+        curves={cell: simulate_curves(specs[cell][0], figure.panels) for cell in figure.cells},
         policies={cell: published.cells[cell].policy for cell in figure.cells},
     )
 

@@ -223,9 +223,9 @@ def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
 def _hindsight(prepared: PreparedSimulation) -> Callable[[RunResult], RunResult]:
     """Return a function that compares a result with the hindsight optimum."""
     # imported here because it takes long to load, and most runs do not need it
-    from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight  # noqa: PLC0415
+    from penstock.lab.hindsight.cheapest_run import compare_cost, compute_hindsight  # noqa: PLC0415
 
-    bound = hindsight(prepared)
+    bound = compute_hindsight(prepared)
 
     def compare(result: RunResult) -> RunResult:
         hours = result.scores.replica_hours if result.scores is not None else 0.0

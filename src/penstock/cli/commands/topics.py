@@ -59,9 +59,9 @@ def _add_verb(
 
 def run_ls(args: argparse.Namespace) -> int:
     """List topics."""
-    from penstock.reports.topic_text import figures, list_text, to_json  # noqa: PLC0415
+    from penstock.reports.topic_text import list_text, read_figures, to_json  # noqa: PLC0415
 
-    found = [figures(place) for place in _find(args.directory)]
+    found = [read_figures(place) for place in _find(args.directory)]
     if args.json:
         print(json.dumps([to_json(each) for each in found], indent=2))
     else:
@@ -71,9 +71,9 @@ def run_ls(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     """Show each topic in detail."""
-    from penstock.reports.topic_text import figures, show_text, to_json  # noqa: PLC0415
+    from penstock.reports.topic_text import read_figures, show_text, to_json  # noqa: PLC0415
 
-    found = [figures(place) for place in _find(args.directory)]
+    found = [read_figures(place) for place in _find(args.directory)]
     if args.json:
         print(json.dumps([to_json(each) for each in found], indent=2))
     else:

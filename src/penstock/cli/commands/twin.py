@@ -13,12 +13,12 @@ from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.profile import Profile
 from penstock.errors import InputError
 from penstock.files.text import write_text
-from penstock.reports.pictures import over_time
+from penstock.reports.pictures import draw_over_time
 from penstock.reports.tables import as_text
 from penstock.reports.twin_report import as_document, as_json, as_table, panels
 from penstock.runs.result_parts import RunScores
 from penstock.twin.errors import TwinCell, compare_figures
-from penstock.twin.twin import Real, figures, read_real, twin_ticks
+from penstock.twin.twin import RecordedRun, read_recorded_run, score_ticks, simulate_twin
 
 EXAMPLES = """\
 examples:
@@ -63,7 +63,7 @@ class _Twinned:
     """A run, its twins' figures, and the ticks of the first of them."""
 
     cell: TwinCell
-    real: Real
+    real: RecordedRun
     ticks: Sequence[Tick]
 
 
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     cells = [one.cell for one in found]
     if args.svg is not None:
         one = found[0]
-        over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
+        draw_over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
     if args.markdown is not None:
         page = as_document(cells, profile, _command(args))
         write_text(args.markdown, page, "--markdown")
@@ -90,18 +90,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
-    real = read_real(directory)
+    real = read_recorded_run(directory)
     first: tuple[Tick, ...] = ()
     twins: list[RunScores] = []
     for seed in range(seeds):
-        ticks = tuple(twin_ticks(real, profile, seed))
+        ticks = tuple(simulate_twin(real, profile, seed))
         first = first or ticks
-        twins.append(figures(ticks, None))
+        twins.append(score_ticks(ticks, None))
         if sys.stderr.isatty():
             print(f"\r{directory.name}: twin {seed + 1} of {seeds}", end="", file=sys.stderr)
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    truth = figures(real.ticks, None)
+    truth = score_ticks(real.ticks, None)
     cell = TwinCell(
         name=directory.name,
         query=real.prepared.pipeline.name,

@@ -1,1 +1,1 @@
-"""Runs side by side: figures with confidence intervals, rankings."""
+"""Compares runs: figures with confidence intervals, and rankings."""

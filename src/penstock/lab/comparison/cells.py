@@ -1,7 +1,7 @@
-"""Cells of a grid side by side: figures with intervals, who is better, who is on the front.
+"""Compares the cells of a grid: figures with intervals, paired differences, the Pareto front.
 
-Cells of a group met the same loads, seed by seed, so they are compared over the seeds that all
-of them have: pair by pair, not mean by mean.
+Cells of a group have the same load for the same seed. They are compared pair by pair, over the
+seeds that all of them have.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from penstock.lab.comparison.statistics import (
     Interval,
     PairedDifference,
     compare_pairs,
-    interval_of_mean,
+    compute_mean_interval,
 )
 from penstock.lab.grid.grid import Cell
 
@@ -22,18 +22,18 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]
 #: One value for each run, by figure.
 Values = Mapping[str, Sequence[float]]
 
-#: A difference is called certain from here on: what a 95 % interval leaves out on one side.
+#: Minimum certainty of a significant difference: one side of a 95 % interval.
 CERTAIN = 0.975
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """Something that is compared; less is better in all of them."""
+    """A figure to compare; for every figure, less is better."""
 
     #: Name for machines, as in a column of a CSV file.
     key: str
     title: str
-    #: Where it stands in a result, see `penstock.lab.comparison.measures`.
+    #: Its path in a result, see `penstock.lab.comparison.measures`.
     measure: str
 
 
@@ -53,13 +53,13 @@ FIGURES = (
     Figure(key="slo_violated_share", title="SLO violated", measure="slo.violated_share"),
     COST,
 )
-#: The figures that pairs are compared in.
+#: The figures of pairwise comparisons.
 CONTESTED = (COST, LATENCY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One cell in figures; a figure that its runs do not have is None."""
+    """The figures of one cell; None for a figure that its runs do not have."""
 
     cell: str
     label: str
@@ -80,18 +80,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Cells that met the same loads."""
+    """Cells with the same loads."""
 
     name: str
     seeds: tuple[int, ...]
     shown: tuple[Figure, ...]
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
-    #: Whether the runs of every cell were the same for all seeds; then one seed stands for all.
+    #: Whether all seeds give the same results in every cell; then only one seed is compared.
     is_deterministic: bool = False
 
     def ranking(self, figure: Figure) -> list[tuple[Row, float | None]]:
-        """Rows from the best on, each with the certainty that it is better than the next one."""
+        """Return rows from best to worst, each with the certainty that it beats the next one."""
         known = [row for row in self.rows if row.figures.get(figure.key) is not None]
         ranked = sorted(known, key=lambda row: _mean(row, figure))
         certainties = [self._certainty(a.label, b.label, figure) for a, b in pairwise(ranked)]
@@ -106,7 +106,7 @@ class Group:
 
 
 def compare(cells: Iterable[Cell], results: Results) -> tuple[Group, ...]:
-    """Compare cells group by group; cells without a single result are left out."""
+    """Compare cells group by group; cells without results are left out."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         if results.get(cell.name):
@@ -117,15 +117,19 @@ def compare(cells: Iterable[Cell], results: Results) -> tuple[Group, ...]:
 def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     by_seed = {c.name: {r["spec"]["seed"]: r for r in results[c.name]} for c in cells}
     seeds = sorted(set.intersection(*(set(runs) for runs in by_seed.values())))
-    is_deterministic = len(seeds) > 1 and all(map(_are_equal, by_seed.values()))
-    if is_deterministic:  # the same run again proves nothing
+    is_deterministic = len(seeds) > 1 and all(map(_have_equal_results, by_seed.values()))
+    if is_deterministic:  # equal runs are no further evidence
         seeds = seeds[:1]
-    runs = {cell: [found[seed] for seed in seeds] for cell, found in by_seed.items()}
+    runs = {cell: [results_of[seed] for seed in seeds] for cell, results_of in by_seed.items()}
     bounded = all("hindsight" in run for members in runs.values() for run in members)
     shown = (*FIGURES, HINDSIGHT) if bounded and seeds else FIGURES
     values = {c.name: {f.key: _values(f, runs[c.name]) for f in shown} for c in cells}
     pairs = [
-        Pair(first=a.label, second=b.label, differences=_differ(values[a.name], values[b.name]))
+        Pair(
+            first=a.label,
+            second=b.label,
+            differences=_compare_figures(values[a.name], values[b.name]),
+        )
         for a, b in combinations(cells, 2)
     ]
     rows = _rows(cells, values)
@@ -139,15 +143,15 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     )
 
 
-def _are_equal(runs: Mapping[int, Mapping[str, Any]]) -> bool:
-    """Whether runs of one cell have the same results, whatever their seeds."""
+def _have_equal_results(runs: Mapping[int, Mapping[str, Any]]) -> bool:
+    """Whether the runs of one cell have the same results for all seeds."""
     results = [{key: run[key] for key in run if key != "spec"} for run in runs.values()]
     return all(result == results[0] for result in results)
 
 
 def _rows(cells: Sequence[Cell], values: Mapping[str, Values]) -> tuple[Row, ...]:
     figures = {
-        name: {key: interval_of_mean(found) if found else None for key, found in own.items()}
+        name: {key: compute_mean_interval(runs) if runs else None for key, runs in own.items()}
         for name, own in values.items()
     }
     front = _front({name: (own[COST.key], own[LATENCY.key]) for name, own in figures.items()})
@@ -164,13 +168,13 @@ def _rows(cells: Sequence[Cell], values: Mapping[str, Values]) -> tuple[Row, ...
 
 
 def _values(figure: Figure, runs: Sequence[Mapping[str, Any]]) -> list[float]:
-    """One value for each run, or none at all if a run does not have it."""
-    found = [measure(figure.measure)(run) for run in runs]
-    known = [value for value in found if value is not None]
-    return known if len(known) == len(found) else []
+    """Return one value per run; empty if a run does not have the figure."""
+    values = [measure(figure.measure)(run) for run in runs]
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
 
 
-def _differ(first: Values, second: Values) -> dict[str, PairedDifference]:
+def _compare_figures(first: Values, second: Values) -> dict[str, PairedDifference]:
     return {
         figure.key: compare_pairs(first[figure.key], second[figure.key])
         for figure in CONTESTED
@@ -179,7 +183,7 @@ def _differ(first: Values, second: Values) -> dict[str, PairedDifference]:
 
 
 def _front(points: Mapping[str, tuple[Interval | None, ...]]) -> set[str]:
-    """Names of the points that no other one beats in one thing without losing in another."""
+    """Return the names of the Pareto-optimal points."""
     means = {
         name: tuple(interval.mean for interval in point if interval is not None)
         for name, point in points.items()
@@ -192,8 +196,8 @@ def _front(points: Mapping[str, tuple[Interval | None, ...]]) -> set[str]:
     }
 
 
-def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+def _beats(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
+    return first != second and all(a <= b for a, b in zip(first, second, strict=True))
 
 
 def _mean(row: Row, figure: Figure) -> float:

@@ -1,4 +1,4 @@
-"""Figures of a result by name: a path into it, or arithmetic over such paths.
+"""Measures of a result: paths into it, and arithmetic over paths.
 
 >>> measure("1 - replicas.avg / 32")({"replicas": {"avg": 8.0}})
 0.75
@@ -24,7 +24,7 @@ _SIGNS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 @cache
 def measure(text: str) -> Measure:
-    """Read a measure; `InputError` if it is anything but paths, numbers and + - * /."""
+    """Parse a measure; `InputError` unless it consists of paths, numbers and + - * /."""
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError:
@@ -58,22 +58,22 @@ def _path(node: ast.expr, text: str) -> list[str]:
 def _value(node: ast.expr, result: Mapping[str, Any]) -> float | None:
     match node:
         case ast.BinOp(left, sign, right):
-            one, two = _value(left, result), _value(right, result)
-            if one is None or two is None or (isinstance(sign, ast.Div) and two == 0):
+            a, b = _value(left, result), _value(right, result)
+            if a is None or b is None or (isinstance(sign, ast.Div) and b == 0):
                 return None
-            return _SIGNS[type(sign)](one, two)
+            return _SIGNS[type(sign)](a, b)
         case ast.Constant(value):
             return float(value)  # type: ignore[arg-type]
         case _:
-            return _look_up(_path(node, ""), result)
+            return _find_number(_path(node, ""), result)
 
 
-def _look_up(path: list[str], result: Mapping[str, Any]) -> float | None:
-    here: Any = result
+def _find_number(path: list[str], result: Mapping[str, Any]) -> float | None:
+    value: Any = result
     for key in path:
-        if not isinstance(here, Mapping) or key not in here:
+        if not isinstance(value, Mapping) or key not in value:
             raise InputError("measure", f"there is no {'.'.join(path)!r} in a result")
-        here = here[key]
-    if here is not None and (isinstance(here, bool) or not isinstance(here, int | float)):
+        value = value[key]
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         raise InputError("measure", f"{'.'.join(path)!r} is not a number in a result")
-    return None if here is None else float(here)
+    return None if value is None else float(value)

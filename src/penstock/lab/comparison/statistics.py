@@ -1,7 +1,7 @@
-"""What few runs can tell: means with 95 % intervals, and who is better with what certainty.
+"""Statistics of a few paired runs: means with 95 % intervals, and the certainty of an order.
 
-Runs are paired by their seed: two policies that met the same load are compared run by run,
-so that what the load did to both falls out of the difference.
+Runs are paired by seed: two policies are compared run by run under the same load, so that the
+effect of the load cancels out.
 """
 
 import math
@@ -15,52 +15,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 10_000
-#: The same resamples each time: the same runs have the same interval.
+#: A fixed seed: the same runs always have the same interval.
 SEED = 1066
-#: Up to so many pairs all ways to flip their signs are tried; more are sampled.
+#: Up to this number of pairs, all sign flips are enumerated; above it, they are sampled.
 _MAX_EXACT = 13
 
 FloatArray = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """A mean and the interval that holds the true one with 95 % confidence."""
+    """A mean and its 95 % confidence interval."""
 
     mean: float
-    #: Infinite where a single run tells nothing about the spread.
+    #: Infinite for a single run, whose spread is unknown.
     low: float
     high: float
 
     @property
     def is_known(self) -> bool:
-        """Whether there were runs enough for an interval."""
+        """Whether there are enough runs for an interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
 
 class PairedDifference(NamedTuple):
-    """How two series of paired runs differ: one minus the other."""
+    """The difference of two series of paired runs: first minus second."""
 
     interval: Interval
-    #: Certainty that the first has the smaller mean, 0.5 if nothing speaks for either.
+    #: Certainty that the first has the smaller mean; 0.5 without evidence for either.
     less: float
     #: Share of pairs in which the first is the smaller one; ties count half.
     wins: float
 
     @property
     def certainty(self) -> float:
-        """Certainty that the one with the smaller mean is truly the smaller one."""
+        """Return the certainty that the series with the smaller mean is really smaller."""
         return max(self.less, 1 - self.less)
 
 
-def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
+def compute_mean_interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Return the mean and its bootstrap interval.
 
-    The percentiles are taken a little further out than the confidence says, as far as
-    Student's t lies outside the normal distribution for so few runs: the plain interval of
-    five runs would hold the truth four times in five only (Hesterberg, "What teachers should
-    know about the bootstrap", 2015).
+    The percentiles are widened by the ratio of Student's t to the normal distribution, because
+    the plain bootstrap interval of five runs covers the true mean only four times in five
+    (Hesterberg, "What teachers should know about the bootstrap", 2015).
 
-    >>> interval_of_mean([3.0, 3.0, 3.0])
+    >>> compute_mean_interval([3.0, 3.0, 3.0])
     Interval(mean=3.0, low=3.0, high=3.0)
     """
     if not len(values):
@@ -77,49 +76,49 @@ def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Inter
     return Interval(mean, min(float(low), mean), max(float(high), mean))
 
 
-def interval_of_paired_difference(
+def compute_difference_interval(
     first: Sequence[float], second: Sequence[float], confidence: float = 0.95
 ) -> Interval:
     """Return the mean of first minus second, pair by pair, with its interval."""
-    return interval_of_mean(_differences(first, second), confidence)
+    return compute_mean_interval(_differences(first, second), confidence)
 
 
 def compare_pairs(first: Sequence[float], second: Sequence[float]) -> PairedDifference:
     """Return how two series of paired runs differ, and how certain that is.
 
-    The certainty is that of the sign-flip test: if the two were alike, every difference
-    might as well have had the other sign; counted is how few of these worlds show as much.
-    Five pairs can therefore never give more than 98 %, however large the difference.
+    The certainty is that of the sign-flip test: if both were equal, every difference could have
+    had the other sign. It is the share of sign combinations with a larger mean difference.
+    Therefore five pairs never give more than 98 %, however large the difference.
 
-    >>> compare_pairs([1, 2, 3], [2, 4, 6]).less  # one of eight worlds, which counts half
+    >>> compare_pairs([1, 2, 3], [2, 4, 6]).less  # one of eight combinations, which counts half
     0.9375
     """
     differences = _differences(first, second)
     sample = np.asarray(differences, float)
     wins = float(np.mean(sample < 0) + np.mean(sample == 0) / 2)
-    return PairedDifference(interval_of_mean(differences), _certainty_of_less(sample), wins)
+    return PairedDifference(compute_mean_interval(differences), _certainty_of_less(sample), wins)
 
 
 def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    return [one - other for one, other in zip(first, second, strict=True)]
+    return [a - b for a, b in zip(first, second, strict=True)]
 
 
 def _certainty_of_less(differences: FloatArray) -> float:
-    """Share of worlds with a larger mean difference; those with the same one count half."""
+    """Return the share of sign combinations with a larger mean difference; ties count half."""
     sizes = np.abs(differences)
     observed = differences.sum()
     sums = _signs(len(sizes)) @ sizes
     noise = 1e-9 * sizes.sum()
     larger = np.count_nonzero(sums > observed + noise)
     same = np.count_nonzero(np.abs(sums - observed) <= noise)
-    if len(sizes) > _MAX_EXACT:  # the observed world is one of them
+    if len(sizes) > _MAX_EXACT:  # the observed combination counts, too
         return float((larger + (same + 1) / 2) / (len(sums) + 1))
     return float((larger + same / 2) / len(sums))
 
 
 @lru_cache(maxsize=8)
 def _signs(n: int) -> FloatArray:
-    """All ways to choose n signs, or very many."""
+    """Return all combinations of n signs, or a large sample of them."""
     if n <= _MAX_EXACT:
         return np.array(list(product((-1.0, 1.0), repeat=n)))
     return np.random.default_rng(SEED).choice((-1.0, 1.0), size=(RESAMPLES, n))
@@ -127,26 +126,26 @@ def _signs(n: int) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _draws(n: int) -> NDArray[np.int64]:
-    """Which values each resample takes."""
+    """Return the indices of the values of each resample."""
     return np.random.default_rng(SEED).integers(0, n, size=(RESAMPLES, n))
 
 
 @lru_cache(maxsize=64)
 def _outside(n: int, confidence: float) -> float:
-    """Share of resampled means that is cut off on either side."""
+    """Return the share of resampled means to cut off on either side."""
     wanted = (1 + confidence) / 2
     low, high = 0.0, 1e4
     for _ in range(60):  # t has no closed inverse
         middle = (low + high) / 2
-        inside = student_below(middle, n - 1) < wanted
-        low, high = (middle, high) if inside else (low, middle)
+        is_below = student_cdf(middle, n - 1) < wanted
+        low, high = (middle, high) if is_below else (low, middle)
     return NormalDist().cdf(-high * math.sqrt(n / (n - 1)))
 
 
-def student_below(t: float, freedom: int) -> float:
-    """Return the probability that Student's t with so many degrees of freedom is below `t`.
+def student_cdf(t: float, freedom: int) -> float:
+    """Return the probability that Student's t with `freedom` degrees of freedom is below `t`.
 
-    >>> student_below(1.0, 1), round(student_below(2.776445, 4), 6)
+    >>> student_cdf(1.0, 1), round(student_cdf(2.776445, 4), 6)
     (0.75, 0.975)
     """
     angle = math.atan2(t, math.sqrt(freedom))

@@ -1,4 +1,4 @@
-"""Axes of a grid: what each may be, one choice after the other."""
+"""The axes of a grid, each with its choices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -8,24 +8,24 @@ from penstock.errors import InputError
 from penstock.lab.grid.backend import RunBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 
-#: Axes that decide which load is met; runs are compared only where it is the same.
+#: Axes that define the load; only runs with the same load are compared.
 LOAD_AXES = (
     *("query", "numbers", "workload", "workload_params"),
     *("minutes", "speed_up", "rate_scale"),
 )
-#: Axes whose values speak for themselves.
-_NAMED = ("query", "workload", "policy", "engine", "mode", "master")
+#: Axes whose values are clear without the name of the axis.
+_AXES_WITHOUT_PREFIX = ("query", "workload", "policy", "engine", "mode", "master")
 
 
 class Choice(NamedTuple):
-    """One value of an axis: how it is called, and the fields that it sets."""
+    """One value of an axis: its text, and the fields that it sets."""
 
     words: str
     changes: Mapping[str, Any]
 
 
-def choices_of(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
-    """All choices of one axis."""
+def list_choices(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choice]:
+    """Yield all choices of one axis."""
     where = f"grid.{axis}"
     if axis in TABLES:
         yield from _combinations(axis, {axis: value}, where)
@@ -33,13 +33,13 @@ def choices_of(axis: str, value: Any, backend: RunBackend[Any]) -> Iterator[Choi
     values = value if isinstance(value, list) else [value]
     if not values:
         raise InputError(where, "must have at least one value, got none")
-    for index, one in enumerate(values):
+    for index, item in enumerate(values):
         place = f"{where}[{index}]" if len(values) > 1 else where
-        if isinstance(one, Mapping):
-            yield from _choices_of_table(axis, one, place, backend)
+        if isinstance(item, Mapping):
+            yield from _choices_of_table(axis, item, place, backend)
         else:
-            check_field(axis, one, place)
-            yield Choice(_words(axis, one), {axis: one})
+            check_field(axis, item, place)
+            yield Choice(_choice_text(axis, item), {axis: item})
 
 
 def _choices_of_table(
@@ -59,15 +59,15 @@ def _choices_of_table(
 def _combinations(
     axis: str, fields: Mapping[str, Any], where: str, label: str = ""
 ) -> Iterator[Choice]:
-    """One choice for each way to take one value out of every list within tables.
+    """Yield one choice per combination of the values of all lists within tables.
 
-    It is called after all that it sets; one with a label after that, and after what was
-    taken out of lists.
+    The text of a choice names all fields that it sets. With a label, it is the label and the
+    values from lists.
     """
     for key, value in fields.items():
         check_field(key, value, where if key == axis else f"{where}.{key}")
     plain = {key: value for key, value in fields.items() if key not in TABLES}
-    words = [_words(key, plain[key]) for key in sorted(plain, key=lambda key: key != axis)]
+    words = [_choice_text(key, plain[key]) for key in sorted(plain, key=lambda key: key != axis)]
     head = [label] if label else words
     given = [(t, k, v) for t in fields if t in TABLES for k, v in entries(t, fields[t]).items()]
     for _, key, values in given:
@@ -79,22 +79,22 @@ def _combinations(
         for (table, key, values), value in zip(given, taken, strict=True):
             changes.setdefault(table, {})[key] = value
             if isinstance(values, list) or not (label or axis in TABLES):
-                tail.append(f"{key}={_written(value)}")
+                tail.append(f"{key}={_value_text(value)}")
         yield Choice(" ".join([*head, *tail]), changes)
 
 
-def _words(axis: str, value: Any) -> str:
-    return str(value) if axis in _NAMED else f"{axis}={_written(value)}"
+def _choice_text(axis: str, value: Any) -> str:
+    return str(value) if axis in _AXES_WITHOUT_PREFIX else f"{axis}={_value_text(value)}"
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ",".join(f"{key}:{_written(inner)}" for key, inner in value.items())
+        return ",".join(f"{key}:{_value_text(inner)}" for key, inner in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def refuse_conflicts(axes: Mapping[str, Sequence[Choice]]) -> None:
-    """Two axes must not set the same thing, and only those of the load may set the load."""
+    """Refuse two axes that set the same field, and other axes that set the load."""
     owner: dict[str, str] = {}
     for axis, choices in axes.items():
         for path in dict.fromkeys(path for choice in choices for path in _paths(choice.changes)):

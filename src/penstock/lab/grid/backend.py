@@ -1,42 +1,42 @@
-"""The port of grids to what runs them: the simulator, or Spark."""
+"""The port between grids and the backends that execute runs: the simulator and Spark."""
 
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-#: A result as grids keep it: that of `RunResult.to_json`, and perhaps more, such as `course`.
+#: A result as grids store it: `RunResult.to_json`, possibly with more keys, such as `course`.
 Result = dict[str, Any]
 
 
 class AnySpec(Protocol):
-    """What is asked of one run, whatever runs it."""
+    """The specification of one run on any backend."""
 
     @property
     def policy(self) -> str:
-        """The policy by its name, or its file."""
+        """The name of the policy, or its file."""
 
     @property
     def seed(self) -> int:
-        """The seed of all draws."""
+        """The seed of all random numbers."""
 
     def to_json(self) -> dict[str, Any]:
-        """Write as plain dictionaries."""
+        """Return plain dictionaries."""
 
 
 S = TypeVar("S", bound=AnySpec)
 
 
 class RunBackend(Protocol[S]):
-    """Runs in a simulator, or on Spark."""
+    """Executes runs: in the simulator, or on Spark."""
 
     @property
     def name(self) -> str:
-        """What a grid says with `on = "..."`."""
+        """The name in `on = "..."` of a grid."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What may be written down of a run; `query` is always among it."""
+        """The fields of a run; `query` is always one of them."""
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -44,24 +44,24 @@ class RunBackend(Protocol[S]):
 
     @property
     def is_sequential(self) -> bool:
-        """Whether a run needs the machine for itself; then a failure does not end the others."""
+        """Whether runs execute one at a time; then a failed run does not end the others."""
 
     def make(self, fields: Mapping[str, Any], seed: int) -> S:
         """Make the spec of a run."""
 
     def names(self, spec: S) -> Mapping[str, str]:
-        """How the query, the workload and the policy of a run are called."""
+        """Return the names of the query, the workload and the policy of a run."""
 
     def check(self, spec: S) -> None:
-        """Refuse a run that cannot be, with an `InputError`."""
+        """Raise `InputError` for a run that cannot be executed."""
 
     def inputs(self, spec: S) -> str:
-        """Digest of what the names in a spec stand for: files change while their names stay."""
+        """Return a digest of everything that a spec names; files change while their names stay."""
 
     def run(self, spec: S, place: Path | None, /) -> Result:
-        """Carry out a run; `place` is a directory for what it leaves besides its result."""
+        """Execute a run; `place` is a directory for its files other than the result."""
 
 
 def fingerprint(*parts: object) -> str:
-    """Return a short digest of values that decide an outcome."""
+    """Return a short digest of values that determine a result."""
     return sha256("\n".join(map(repr, parts)).encode()).hexdigest()[:20]

@@ -1,20 +1,20 @@
-"""A grid of runs: each choice of every axis with each choice of the others, over paired seeds.
+"""A grid of runs: all combinations of the choices of its axes, over paired seeds.
 
     name = "targets"
-    [base]                      # fields of a run that hold for all
+    [base]                      # fields of all runs
     engine = "flink"
     [grid]                      # axes: one choice or a list of them
     query = ["q1", "q11"]
     policy = ["ds2", { policy = "hpa-cpu", params = { target = [0.5, 0.7] } }]
     seeds = 20                  # or a list of seeds
 
-A choice is a value, or a table that sets other fields with it and may carry a `label`. A list
+A choice is a value, or a table that also sets other fields and may have a `label`. A list
 within such a table, or within `params`, `guards`, `workload_params` and `profile` of the grid,
 is one choice for each of its values.
 
-With `on = "spark"` at its top the runs are real ones, and the fields are those of a run on Spark:
-`query` is its pipeline, and `numbers` are the pipeline's own. A `note` says what people should
-know when they look at the results.
+With `on = "spark"` at the top, the runs are executed on Spark and the fields are those of such a
+run: `query` is its pipeline, and `numbers` are the arguments of the pipeline. A `note` is shown
+with the results.
 """
 
 import math
@@ -25,46 +25,50 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import InputError
+from penstock.errors import InputError, nearest
 from penstock.files.text import read_toml
-from penstock.lab.grid.axes import LOAD_AXES, Choice, choices_of, refuse_conflicts
+from penstock.lab.grid.axes import LOAD_AXES, Choice, list_choices, refuse_conflicts
 from penstock.lab.grid.backend import AnySpec, RunBackend
-from penstock.lab.grid.backends import find_backend
 from penstock.lab.grid.simulated_backend import SimulatedBackend
+from penstock.lab.grid.spark_backend import SparkBackend
 from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
-#: Two days of two cores; more is a slip of the finger.
+#: Two days on two cores; more is probably a typing error.
 MAX_RUNS = 500_000
-_LONGEST_NAME = 120
+_MAX_NAME_LENGTH = 120
+#: The backends of grids, by name.
+BACKENDS: dict[str, RunBackend[Any]] = {
+    backend.name: backend for backend in (SimulatedBackend(), SparkBackend())
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """One combination of choices, run once for each seed."""
 
-    #: Unique, and fit to name files.
+    #: Unique, and valid as a file name.
     name: str
-    #: Cells of one group meet the same loads, seed by seed.
+    #: Cells of one group have the same load for the same seed.
     group: str
-    #: What sets the cell apart within its group.
+    #: What distinguishes the cell within its group.
     label: str
     specs: tuple[AnySpec, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """All cells of an experiment, in the order in which they were asked for."""
+    """All cells of an experiment, in the order of the file."""
 
     name: str
     cells: tuple[Cell, ...]
     backend: RunBackend[Any] = field(default_factory=SimulatedBackend)
-    #: What people should know about the results.
+    #: Shown with the results.
     note: str = ""
 
     @property
     def runs(self) -> dict[str, tuple[AnySpec, ...]]:
-        """The runs of each cell by its name."""
+        """Return the runs of each cell by its name."""
         return {cell.name: cell.specs for cell in self.cells}
 
 
@@ -73,12 +77,12 @@ def read_grid(path: Path) -> Grid:
     data = read_toml(path)
     try:
         return parse_grid(data, path.stem)
-    except InputError as wrong:
-        raise wrong.at(str(path)) from None
+    except InputError as error:
+        raise error.at(str(path)) from None
 
 
 def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
-    """Read a grid from parsed TOML; only its form is checked, `check_grid` does the rest."""
+    """Read a grid from parsed TOML; only the form is checked; `check_grid` checks the runs."""
     refuse_unknown(data, ("name", "on", "note", "base", "grid"), "")
     backend = find_backend(data.get("on", SimulatedBackend.name))
     for section in ("base", "grid"):
@@ -95,25 +99,33 @@ def parse_grid(data: Mapping[str, Any], name: str = "grid") -> Grid:
     seeds = _seeds(table.pop("seeds", [SEED]))
     refuse_unknown(table, (*backend.fields, "seeds"), "grid")
     table = by_first_name(table, backend.aliases, "grid")
-    axes = {axis: list(choices_of(axis, value, backend)) for axis, value in table.items()}
+    axes = {axis: list(list_choices(axis, value, backend)) for axis, value in table.items()}
     refuse_conflicts(axes)
     size = math.prod(map(len, axes.values())) * len(seeds)
     if size > MAX_RUNS:
         raise InputError("grid", f"must be at most {MAX_RUNS} runs, got {size}")
     cells = [_cell(axes, taken, base, seeds, backend) for taken in product(*axes.values())]
-    _refuse_twins(cells)
+    _refuse_duplicates(cells)
     note = " ".join(note.split())
     return Grid(name=_file_name(name), cells=tuple(cells), backend=backend, note=note)
 
 
+def find_backend(name: object) -> RunBackend[Any]:
+    """Return a backend by its name."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        hint = nearest(name, BACKENDS) if isinstance(name, str) else ""
+        raise InputError("on", f"must be {' or '.join(BACKENDS)}, got {name!r}", hint)
+    return BACKENDS[name]
+
+
 def check_grid(grid: Grid, where: str = "") -> None:
-    """Make every cell ready and let its policy answer once, so that no run fails later."""
+    """Prepare every cell and call its policy once, so that mistakes show before the first run."""
     for cell in grid.cells:
         try:
             grid.backend.check(cell.specs[0])
-        except InputError as wrong:
-            places = (where, f"cell {cell.name}", wrong.where)
-            raise wrong.at(", ".join(place for place in places if place)) from None
+        except InputError as error:
+            places = (where, f"cell {cell.name}", error.where)
+            raise error.at(", ".join(place for place in places if place)) from None
 
 
 def _base(given: Mapping[str, Any], backend: RunBackend[Any]) -> dict[str, Any]:
@@ -161,21 +173,21 @@ def _cell(
 
 
 def _file_name(text: str) -> str:
-    """Keep what file names may hold everywhere.
+    """Replace characters that are not portable in file names.
 
     >>> _file_name("q1-constant(rate=5) then dns-mine")
     'q1-constant_rate=5_then_dns-mine'
     """
-    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_LONGEST_NAME]
+    return re.sub(r"[^A-Za-z0-9.=+-]+", "_", text).strip("._-")[:_MAX_NAME_LENGTH]
 
 
-def _refuse_twins(cells: Iterable[Cell]) -> None:
-    seen: dict[str, Cell] = {}
+def _refuse_duplicates(cells: Iterable[Cell]) -> None:
+    cells_by_name: dict[str, Cell] = {}
     for cell in cells:
-        twin = seen.setdefault(cell.name.lower(), cell)
-        if twin is cell:
+        first = cells_by_name.setdefault(cell.name.lower(), cell)
+        if first is cell:
             continue
-        if twin.specs == cell.specs:
+        if first.specs == cell.specs:
             raise InputError("grid", f"holds {cell.name!r} twice")
         hint = 'give one of them a label, as in { policy = "./mine.py", label = "mine" }'
         raise InputError("grid", f"has two different cells called {cell.name!r}", hint)

@@ -1,4 +1,4 @@
-"""Many runs over the cores of this machine; each finished one is kept, so nothing is run twice."""
+"""Executes many runs on the cores of this machine and stores each result for later."""
 
 import json
 import logging
@@ -24,13 +24,13 @@ _LOG = logging.getLogger(__name__)
 #: Version of the files in `results/`.
 VERSION = 1
 RESULTS = "results"
-#: Where runs are that leave more than a result, each in a directory of its own.
+#: Folder with one directory per run, for runs with more files than a result.
 RUNS = "runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task(Generic[S]):
-    """One run: what, how, and where it is kept."""
+    """One run with its backend and its files."""
 
     name: str
     spec: S
@@ -39,12 +39,12 @@ class _Task(Generic[S]):
 
     @property
     def file(self) -> Path | None:
-        """Where its result is."""
+        """The file of its result."""
         return self.out / RESULTS / f"{self.name}.json" if self.out else None
 
     @property
     def place(self) -> Path | None:
-        """Where it leaves the rest."""
+        """The directory for its other files."""
         return self.out / RUNS / self.name if self.out else None
 
 
@@ -58,18 +58,18 @@ def run_all(
 ) -> dict[str, list[Result]]:
     """Run every spec of every cell and return the results in the same order.
 
-    With `out` each result is kept as `results/<cell>-<seed>.json` in that directory, and a run
-    whose result is there is not run again unless its spec, or the inputs that its backend names,
-    changed since. `jobs` is the number of processes, by default one a core. A run that fails ends
-    them all; with `failed`, that function gets the error and the other runs continue.
+    With `out`, each result is stored as `results/<cell>-<seed>.json` in that directory. A run with
+    a stored result is executed again only if its spec, or the inputs that its backend names, have
+    changed. `jobs` is the number of processes, by default one per core. A failed run ends all
+    others; with `failed`, that function gets the error and the other runs continue.
     """
-    tasks = list(_tasks(specs, backend, out))
-    results = {task.name: old for task in tasks if (old := _kept(task)) is not None}
+    tasks = list(_list_tasks(specs, backend, out))
+    results = {task.name: old for task in tasks if (old := _read_current(task)) is not None}
     todo = [task for task in tasks if task.name not in results]
-    tell, kept = progress or (lambda _: None), len(results)
+    report, kept = progress or (lambda _: None), len(results)
     _LOG.info("grid of %d runs starts, %d have results", len(tasks), kept)
-    tell(WorkProgress(total=len(tasks), kept=kept, done=0))
-    for done, (index, result) in enumerate(in_parallel(_run, todo, jobs), 1):
+    report(WorkProgress(total=len(tasks), kept=kept, done=0))
+    for done, (index, result) in enumerate(map_in_parallel(_run_task, todo, jobs), 1):
         _LOG.debug("run %s ended, %d of %d", todo[index].name, done, len(todo))
         if not isinstance(result, PenstockError):
             results[todo[index].name] = result
@@ -77,21 +77,21 @@ def run_all(
             failed(result)
         else:
             raise result
-        tell(WorkProgress(total=len(tasks), kept=kept, done=done))
+        report(WorkProgress(total=len(tasks), kept=kept, done=done))
     return {
         cell: [results[name] for spec in members if (name := _run_name(cell, spec)) in results]
         for cell, members in specs.items()
     }
 
 
-def in_parallel(
+def map_in_parallel(
     function: Callable[[Item], Answer], items: Sequence[Item], jobs: int | None = None
 ) -> Iterator[tuple[int, Answer]]:
-    """Apply a module's function to each item in processes; yield as they finish, with its place.
+    """Apply a module-level function to each item in processes; yield (index, result) when ready.
 
-    An interrupt from the keyboard ends all processes at once.
+    Ctrl-C ends all processes at once.
     """
-    jobs = min(jobs or cores(), len(items))
+    jobs = min(jobs or count_cores(), len(items))
     if jobs <= 1:
         for index, item in enumerate(items):
             yield index, function(item)
@@ -102,62 +102,64 @@ def in_parallel(
         for future in as_completed(places):
             yield places[future], future.result()
     except BrokenProcessPool:
-        problem = "a process was ended from outside, perhaps for want of memory"
-        raise PenstockError(f"{problem}; the same command goes on with what is left") from None
+        problem = "a worker process was killed, perhaps because memory ran out"
+        raise PenstockError(f"{problem}; the same command resumes") from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def cores() -> int:
-    """How many cores this process may use."""
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-class Kept(NamedTuple):
-    """What a directory holds of the runs of some cells."""
+class KeptResults(NamedTuple):
+    """The stored results of some cells, and how many runs have none."""
 
     results: dict[str, list[Result]]
     missing: int
-    #: Among the results: made with a policy, a load or something else that changed since.
+    #: Number of results whose policy, load or other inputs have changed since.
     outdated: int
 
 
-def kept_results(specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path) -> Kept:
-    """Read the results that are there, outdated ones too."""
+def read_kept_results(
+    specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path
+) -> KeptResults:
+    """Read the stored results, including outdated ones."""
     kept: dict[str, list[Result]] = {cell: [] for cell in specs}
     missing = outdated = 0
     for cell, members in specs.items():
-        for task in _tasks({cell: members}, backend, out):
-            stored = _stored(task)
+        for task in _list_tasks({cell: members}, backend, out):
+            stored = _read_stored(task)
             if stored is None:
                 missing += 1
             else:
                 kept[cell].append(dict(stored["result"]))
                 outdated += stored["inputs"] != backend.inputs(task.spec)
-    return Kept(kept, missing, outdated)
+    return KeptResults(kept, missing, outdated)
 
 
-def write_atomically(path: Path, data: Any) -> None:
-    """Write JSON so that a reader sees all of it or nothing."""
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically: a reader sees the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    half.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    half.replace(path)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)
 
 
-def _tasks(
+def _list_tasks(
     specs: Mapping[str, Sequence[S]], backend: RunBackend[S], out: Path | None
 ) -> Iterator[_Task[S]]:
-    """First one run of every cell, then the second ones: the time left can be told early."""
+    """Yield the first run of every cell, then the second ones: this helps to estimate the time."""
     columns = ([(cell, spec) for spec in members] for cell, members in specs.items())
-    seen = set()
+    names = set()
     for cell, spec in filter(None, chain.from_iterable(zip_longest(*columns))):
         name = _run_name(cell, spec)
-        if name in seen:
+        if name in names:
             raise InputError("seed", f"cell {cell!r} has seed {spec.seed} twice")
-        seen.add(name)
+        names.add(name)
         yield _Task(name=name, spec=spec, backend=backend, out=out)
 
 
@@ -165,29 +167,29 @@ def _run_name(cell: str, spec: AnySpec) -> str:
     return f"{cell}-{spec.seed}"
 
 
-def _run(task: _Task[S]) -> Result | PenstockError:
-    """Run one task, here or in another process, and keep its result."""
+def _run_task(task: _Task[S]) -> Result | PenstockError:
+    """Execute one task in the current process, and store its result."""
     try:
-        inputs = task.backend.inputs(task.spec)  # as they are when it begins
+        inputs = task.backend.inputs(task.spec)  # before the run, which may take hours
         result = task.backend.run(task.spec, task.place)
         if task.file is not None:
             head = {"version": VERSION, "spec": _spec_json(task), "inputs": inputs}
-            write_atomically(task.file, {**head, "result": result})
-    except PenstockError as error:  # as a text, which travels between processes
+            write_json(task.file, {**head, "result": result})
+    except PenstockError as error:  # only its text can be pickled for sure
         return PenstockError(f"run {task.name}: {error}")
     return result
 
 
-def _kept(task: _Task[S]) -> Result | None:
-    """Return the result of an earlier run of the very same thing."""
-    stored = _stored(task)
+def _read_current(task: _Task[S]) -> Result | None:
+    """Return the stored result of a task if its inputs have not changed."""
+    stored = _read_stored(task)
     return (
         stored["result"] if stored and stored["inputs"] == task.backend.inputs(task.spec) else None
     )
 
 
-def _stored(task: _Task[S]) -> dict[str, Any] | None:
-    """Return what is kept of a run with the same spec; half a file is as good as none."""
+def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
+    """Return the stored file of a task with the same spec; None if it is missing or damaged."""
     if task.file is None or not task.file.is_file():
         return None
     try:
@@ -200,10 +202,10 @@ def _stored(task: _Task[S]) -> dict[str, Any] | None:
 
 
 def _spec_json(task: _Task[S]) -> Any:
-    """The spec as it comes back from a file."""
+    """Return the spec as JSON reads it back, with lists in place of tuples."""
     return json.loads(json.dumps(task.spec.to_json()))
 
 
 def _end_quietly_when_interrupted() -> None:
-    """Results appear as a whole or not at all, so a process may end anywhere."""
+    """End on Ctrl-C without a traceback; results are written atomically, so this is safe."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The backend of grids that are simulated."""
+"""The backend that executes the runs of a grid in the simulator."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ from penstock.runs.simulated_run import prepare_simulation, simulate
 from penstock.runs.spec import SimulationSpec
 
 PACKAGE = Path(penstock.__file__).parent
-#: Rooms and files, below the package, whose code decides the outcome of a simulated run.
+#: Packages and modules whose code determines the result of a simulated run.
 _ROOMS = ("core", "control", "workloads", "engines/microbatch", "engines/simulator")
 _FILES = (
     *("engines/port.py", "engines/events.py", "engines/event_json.py"),
@@ -27,13 +27,13 @@ _MAX_TICKS_TRIED = 40
 
 
 def simulate_to_json(spec: SimulationSpec) -> Result:
-    """Simulate, and return the result as it is kept."""
+    """Simulate a run, and return its result as grids store it."""
     return simulate(spec).to_json()
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedBackend:
-    """Runs specs in the simulator; other processes import the function by its name."""
+    """Executes specs in the simulator; worker processes import the function by its name."""
 
     function: Callable[[SimulationSpec], Result] = simulate_to_json
 
@@ -49,18 +49,18 @@ class SimulatedBackend:
         return SimulationSpec(**freeze(fields), seed=seed)
 
     def names(self, spec: SimulationSpec) -> Mapping[str, str]:
-        """How the query, the workload and the policy of a run are called."""
+        """Return the names of the query, the workload and the policy of a run."""
         return {"query": spec.query, "workload": spec.workload, "policy": spec.policy}
 
     def check(self, spec: SimulationSpec) -> None:
-        """Make it ready and let its policy answer once."""
+        """Prepare the run and call its policy once."""
         ticks = prepare_simulation(spec).ticks()
         for _, tick in zip(range(_MAX_TICKS_TRIED), ticks, strict=False):
             if tick.decision is not None:
                 break
 
     def inputs(self, spec: SimulationSpec) -> str:
-        """Digest of the simulator, the policy's code and everything that is loaded by name."""
+        """Return a digest of the simulator, the policy's code and everything loaded by name."""
         ready = prepare_simulation(spec)
         policy = (ready.policy.name, policy_digest(ready.policy.decide))
         function = (self.function.__module__, self.function.__qualname__)
@@ -71,20 +71,20 @@ class SimulatedBackend:
         )
 
     def run(self, spec: SimulationSpec, _place: Path | None, /) -> Result:
-        """Simulate; it leaves nothing but its result."""
+        """Simulate the run; it writes no files."""
         return self.function(spec)
 
 
 @cache
 def code_digest(package: Path = PACKAGE) -> str:
-    """Digest of the code that every simulated run goes through, whatever its policy."""
+    """Return a digest of the code that all simulated runs share."""
     return fingerprint(*(file.read_bytes() for file in code_files(package)))
 
 
 def code_files(package: Path) -> list[Path]:
-    """Return the files that decide the outcome of simulated runs, without those of policies.
+    """Return the files that determine the result of simulated runs, without those of policies.
 
-    Files of Spark, reports and commands are not among them.
+    Files of Spark, reports and commands are not included.
     """
     files = [package / file for file in _FILES]
     for room in _ROOMS:
@@ -94,7 +94,7 @@ def code_files(package: Path) -> list[Path]:
 
 
 def policy_digest(decide: Callable[..., Any]) -> str:
-    """Digest of the file of a policy, and of the files of policies that it imports."""
+    """Return a digest of the file of a policy and of all policy files that it imports."""
     function = inspect.unwrap(decide)
     if not inspect.isfunction(function):
         return ""

@@ -1,7 +1,7 @@
-"""The backend of grids that run on Spark.
+"""The backend that executes the runs of a grid on Spark.
 
-A result holds as long as what it was asked for, its pipeline's functions and its policy stay as
-they are. The engine may change: hours of real runs are not thrown away for a line of it.
+A result is valid as long as its spec, the functions of its pipeline and its policy do not change.
+Changes of the engine do not invalidate it, because runs on Spark take hours.
 """
 
 import ast
@@ -22,13 +22,13 @@ _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "se
 
 
 def run_to_json(spec: SparkSpec, place: Path) -> Result:
-    """Run in a child process, and return the result as it is kept."""
+    """Run in a child process, and return the result as grids store it."""
     return run_in_subprocess(spec, place).to_json()
 
 
 @dataclass(frozen=True, slots=True)
 class SparkBackend:
-    """See `penstock.lab.grid.backend`. The function runs a spec in a directory of its own."""
+    """Executes specs on Spark; the function runs one spec in a new directory."""
 
     function: Callable[[SparkSpec, Path], Result] = run_to_json
 
@@ -38,62 +38,62 @@ class SparkBackend:
     is_sequential: ClassVar[bool] = True
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SparkSpec:
-        """Make the spec of a run; its pipeline is what others call a query."""
+        """Make the spec of a run; the field `query` names its pipeline."""
         others = dict(freeze(fields))
         if "query" not in others:
             raise InputError("query", "missing", 'say which pipeline runs, such as query = "q1"')
         return SparkSpec(pipeline=others.pop("query"), **others, seed=seed)
 
     def names(self, spec: SparkSpec) -> Mapping[str, str]:
-        """How the pipeline, the workload and the policy of a run are called."""
+        """Return the names of the pipeline, the workload and the policy of a run."""
         from penstock.runs.spark_preparation import WORKLOAD  # noqa: PLC0415  (a second, see `inputs`)
 
         workload = spec.workload or WORKLOAD
         return {"query": spec.pipeline, "workload": workload, "policy": spec.policy}
 
     def check(self, spec: SparkSpec) -> None:
-        """Make it ready, which asks its policy once."""
+        """Prepare the run, which calls its policy once."""
         from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
 
         prepare_spark_run(spec)
 
     def inputs(self, spec: SparkSpec) -> str:
-        """Digest of the pipeline's functions, the policy's code, the load and all defaults."""
-        # not before it is needed: grids of simulations shall not wait for it
+        """Return a digest of the pipeline's and the policy's code, the load and all defaults."""
+        # imported late: it takes a second, which simulated grids need not spend
         from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
 
         ready = prepare_spark_run(spec)
         operators, feeds = ready.pipeline.operators.values(), ready.pipeline.feeds.values()
         functions = (*(op.function for op in operators), *(feed.make for feed in feeds))
-        files = {file for function in functions for file in _files(function)}
-        policy = (ready.policy.name, *map(meaning, sorted(_files(ready.policy.decide))))
+        files = {file for function in functions for file in _source_files(function)}
+        policy = (ready.policy.name, *map(dump_syntax, sorted(_source_files(ready.policy.decide))))
         return fingerprint(
-            (describe(ready.pipeline), *map(meaning, sorted(files)), policy),
+            (describe(ready.pipeline), *map(dump_syntax, sorted(files)), policy),
             (ready.numbers, ready.load, ready.initial, ready.interval_s),
             (ready.params, ready.guards, ready.objective_s),
         )
 
     def run(self, spec: SparkSpec, place: Path | None) -> Result:
-        """Run it in the directory, and leave all there that a run leaves."""
+        """Run the spec in the directory; the files of the run stay there."""
         if place is None:
             raise ValueError("a run on Spark needs a directory")
         return self.function(spec, place)
 
 
-def meaning(file: Path) -> str:
-    """Return what Python code says, whatever its comments and lines are."""
+def dump_syntax(file: Path) -> str:
+    """Return the syntax tree of a Python file as text, without comments and layout."""
     return ast.dump(ast.parse(file.read_bytes()))
 
 
-def _files(function: object) -> Iterator[Path]:
-    """Files that a function, and what it is made of, are written in."""
+def _source_files(function: object) -> Iterator[Path]:
+    """Yield the source files of a function, and of functions in its fields if it is an object."""
     function = inspect.unwrap(function) if callable(function) else function
-    written = function if inspect.isroutine(function) else type(function)
+    source = function if inspect.isroutine(function) else type(function)
     try:
-        yield Path(inspect.getfile(written))
+        yield Path(inspect.getfile(source))
     except (TypeError, OSError):  # built in, or not from a file
         return
     if is_dataclass(function) and not isinstance(function, type):
         for item in fields(function):
             if callable(inner := getattr(function, item.name)):
-                yield from _files(inner)
+                yield from _source_files(inner)

@@ -19,9 +19,9 @@ from penstock.runs.spec import SparkSpec
 
 #: Messages of the run while it lasts, and its report at the end.
 OUTPUT, REPORT = "output.log", "report.txt"
-#: How a run must have ended to count: `cut` is one that its policy left with too much to do.
-COUNTS = ("finished", "cut")
-#: Gets the directory; named, not imported, because reports know the laboratory.
+#: Ends of a run with a valid result; `cut`: the run ended before its backlog was drained.
+VALID_ENDS = ("finished", "cut")
+#: The command gets the directory. It is not imported, because `reports` imports `lab`.
 COMMAND = (sys.executable, "-m", "penstock.reports.child_run")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -29,22 +29,22 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def run_in_subprocess(
     spec: SparkSpec, place: Path, command: tuple[str, ...] = COMMAND
 ) -> RunResult:
-    """Run a spec from its beginning and return its result; an earlier run is moved aside.
+    """Run a spec from the start and return its result; an earlier run is renamed.
 
-    Ctrl-C stops the run at the end of a batch, a second one at once; then `KeyboardInterrupt`
-    is raised. To be called in the main thread.
+    Ctrl-C stops the run at the end of a batch, a second Ctrl-C at once; then the function raises
+    `KeyboardInterrupt`. Call it in the main thread.
     """
-    _make_room(place)
+    _clear_directory(place)
     place.mkdir(mode=0o700, parents=True)
     with begin_run(place, spec.to_json(), {}):
         pass
-    (place / JOURNAL).unlink()  # the run itself writes it, with a header that it knows better
+    (place / JOURNAL).unlink()  # the run writes it with a complete header
     with (
         (place / REPORT).open("wb") as report,
         (place / OUTPUT).open("wb") as output,
         _forward_signals() as children,
     ):
-        # a new session, so that the child gets Ctrl-C from here, and once
+        # a new session: the child gets Ctrl-C only from this process, and once
         child = subprocess.Popen(
             [*command, str(place)],
             stdin=subprocess.DEVNULL,
@@ -57,8 +57,11 @@ def run_in_subprocess(
     return _result(place)
 
 
-def _make_room(place: Path) -> None:
-    """Remove what an earlier run has left, unless it still goes on; data is moved aside."""
+def _clear_directory(place: Path) -> None:
+    """Remove the files of an earlier run; rename its directory if it has data.
+
+    Raises an error while that run is active.
+    """
     if not place.is_dir():
         return
     with Lock(place / LOCK):
@@ -75,12 +78,12 @@ def _free_name(place: Path) -> Path:
 
 @contextmanager
 def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Forward signals to the process that is put into the list; raise when it has ended."""
+    """Forward signals to the process in the list; raise `KeyboardInterrupt` after its end."""
     children: list[subprocess.Popen[bytes]] = []
-    caught: list[int] = []
+    signals: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
+        signals.append(number)
         if not children:
             raise KeyboardInterrupt
         children[0].send_signal(signal.SIGINT)
@@ -93,7 +96,7 @@ def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if caught:
+    if signals:
         raise KeyboardInterrupt
 
 
@@ -106,7 +109,7 @@ def _result(place: Path) -> RunResult:
         lines = (place / OUTPUT).read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), "no output")
         raise PenstockError(f"the run did not finish ({last}); see {place / OUTPUT}") from None
-    if result.spark.ended not in COUNTS:
+    if result.spark.ended not in VALID_ENDS:
         raise PenstockError(f"the run has {result.spark.ended}; see {place / OUTPUT}")
     if result.scores is None:
         raise PenstockError(f"the run was too short to measure anything; see {place / OUTPUT}")

@@ -1,4 +1,4 @@
-"""How far runs are from what hindsight would have needed, computed once for each load."""
+"""Compares runs with the cheapest run in hindsight, which is computed once for each load."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from penstock.core.progress import WorkProgress
 from penstock.errors import PenstockError
 from penstock.lab.grid.backend import Result
-from penstock.lab.grid.runner import in_parallel, write_atomically
-from penstock.lab.hindsight.cheapest_run import compare_cost, hindsight, hindsight_key
+from penstock.lab.grid.runner import map_in_parallel, write_json
+from penstock.lab.hindsight.cheapest_run import compare_cost, compute_hindsight, make_hindsight_key
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
 
@@ -19,13 +19,13 @@ BOUNDS = "hindsight"
 
 
 class CostBound(NamedTuple):
-    """What is kept of a hindsight."""
+    """The stored part of a hindsight."""
 
     replica_hours: float
     feasible: bool
 
 
-def with_hindsight(
+def add_hindsight(
     results: Mapping[str, Sequence[Result]],
     out: Path | None = None,
     jobs: int | None = None,
@@ -33,57 +33,57 @@ def with_hindsight(
 ) -> dict[str, list[Result]]:
     """Return the results, each with `hindsight {replica_hours, ratio, feasible}`.
 
-    What hindsight needs does not depend on the policy: it is computed once for each load,
-    pipeline, profile and objective, and kept as `hindsight/<key>.json` in the directory `out`.
+    The hindsight does not depend on the policy: it is computed once for each load, pipeline,
+    profile and objective, and stored as `hindsight/<key>.json` in the directory `out`.
     """
     specs = {
         (cell, index): SimulationSpec.from_json(run["spec"])
         for cell, runs in results.items()
         for index, run in enumerate(runs)
     }
-    keys = {place: hindsight_key(prepare_simulation(spec)) for place, spec in specs.items()}
-    one_of = {key: specs[place] for place, key in keys.items()}
-    bounds = _bounds(one_of, out, jobs, progress)
+    keys = {place: make_hindsight_key(prepare_simulation(spec)) for place, spec in specs.items()}
+    spec_by_key = {key: specs[place] for place, key in keys.items()}
+    bounds = _compute_bounds(spec_by_key, out, jobs, progress)
     return {
-        cell: [_beside(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
+        cell: [_add_bound(run, bounds[keys[cell, index]]) for index, run in enumerate(runs)]
         for cell, runs in results.items()
     }
 
 
-def _bounds(
-    one_of: Mapping[str, SimulationSpec],
+def _compute_bounds(
+    spec_by_key: Mapping[str, SimulationSpec],
     out: Path | None,
     jobs: int | None,
     progress: Callable[[WorkProgress], None] | None,
 ) -> dict[str, CostBound]:
-    bounds = {key: old for key in one_of if (old := _kept(_file(out, key))) is not None}
-    todo = [key for key in one_of if key not in bounds]
-    tell, kept = progress or (lambda _: None), len(bounds)
-    tell(WorkProgress(total=len(one_of), kept=kept, done=0))
-    for done, (index, found) in enumerate(
-        in_parallel(bound_of, [one_of[key] for key in todo], jobs), 1
+    bounds = {key: old for key in spec_by_key if (old := _read_bound(_file(out, key))) is not None}
+    todo = [key for key in spec_by_key if key not in bounds]
+    report, kept = progress or (lambda _: None), len(bounds)
+    report(WorkProgress(total=len(spec_by_key), kept=kept, done=0))
+    for done, (index, bound) in enumerate(
+        map_in_parallel(compute_bound, [spec_by_key[key] for key in todo], jobs), 1
     ):
         key = todo[index]
-        bounds[key] = found
+        bounds[key] = bound
         if (file := _file(out, key)) is not None:
-            write_atomically(
-                file, {"version": VERSION, "spec": one_of[key].to_json(), **found._asdict()}
+            write_json(
+                file, {"version": VERSION, "spec": spec_by_key[key].to_json(), **bound._asdict()}
             )
-        tell(WorkProgress(total=len(one_of), kept=kept, done=done))
+        report(WorkProgress(total=len(spec_by_key), kept=kept, done=done))
     return bounds
 
 
-def bound_of(spec: SimulationSpec) -> CostBound:
-    """Return the fewest replica hours that would have done for the load of a run."""
+def compute_bound(spec: SimulationSpec) -> CostBound:
+    """Return the minimum replica hours for the load of a run."""
     try:
-        found = hindsight(prepare_simulation(spec))
-    except PenstockError as error:  # as a text, which travels between processes
+        cheapest = compute_hindsight(prepare_simulation(spec))
+    except PenstockError as error:  # only its text can be pickled for sure
         place = f"{spec.query}, {spec.workload}, seed {spec.seed}"
         raise PenstockError(f"hindsight of {place}: {error}") from None
-    return CostBound(found.replica_hours, found.feasible)
+    return CostBound(cheapest.replica_hours, cheapest.feasible)
 
 
-def _beside(run: Result, bound: CostBound) -> Result:
+def _add_bound(run: Result, bound: CostBound) -> Result:
     cost = compare_cost(run["replica_hours"], bound.replica_hours, feasible=bound.feasible)
     return {**run, "hindsight": cost.to_json()}
 
@@ -92,7 +92,7 @@ def _file(out: Path | None, key: str) -> Path | None:
     return out / BOUNDS / f"{key}.json" if out else None
 
 
-def _kept(file: Path | None) -> CostBound | None:
+def _read_bound(file: Path | None) -> CostBound | None:
     if file is None or not file.is_file():
         return None
     try:

@@ -1,29 +1,31 @@
-"""Hindsight: what a run would have cost at least, had the whole load been known beforehand.
+"""Hindsight: the minimum cost of a run if the whole load were known in advance.
 
-The cheapest sequence of parallelisms that meets the latency objective in the run's engine,
-rescale costs included: the bound that policies are measured against. It is found by dynamic
-programming (`penstock.lab.hindsight.program`) on the fluid model, second by second: records
-wait in one queue, a pause lets it grow, replicas that warm up drain it more slowly, and at no
-second may a record wait that is older than the objective less what a record needs anyway.
-Where it begins is free; what waits at the end must be young enough too.
+The result is the cheapest sequence of parallelisms that meets the latency objective in the
+engine of the run, including the cost of rescales. Policies are compared with this bound. Dynamic
+programming (`penstock.lab.hindsight.program`) finds it on the fluid model, second by second:
+records wait in one queue, a pause lets the queue grow, replicas that warm up drain it more slowly.
+At no second may a record wait that is older than the objective minus the minimum latency. The
+first parallelism is free; the limit also applies to records that wait at the end.
 
-What is approximated, all to the safe side: the sequence can be carried out, and the true
-optimum may be a little cheaper.
+All approximations are conservative: the sequence is feasible, and the true optimum may be a
+little cheaper.
 
-- Changes take effect on a grid of 15 s or a multiple of it, and the next one comes only when
-  the last one has settled. The delay of an engine costs nothing: one asks that much earlier.
-- Nothing waits between operators: the pipeline is as fast as its slowest one, and stands still
-  while one of them does.
+- Changes take effect on a grid of 15 s or a multiple of it, and the next change comes only after
+  the last one has settled. The delay of an engine costs nothing, because changes are requested
+  that much earlier.
+- Nothing waits between operators: the pipeline is as fast as its slowest operator, and stops while
+  one of them stops.
 - Only the vectors of a ladder (`penstock.lab.hindsight.ladder`) are considered, up to twice the
-  peak. Where a change stops the whole job, no other vector could be cheaper. Where it stops
-  single operators, those with long pauses may also stay as the best fixed number has them; what
-  lies between is not tried, so that in rare cases a looser objective costs a little more.
-- Of very many rungs or labels some are left out, and thousands of replicas are counted coarsely.
+  peak. If a change stops the whole job, no other vector is cheaper. If it stops single operators,
+  those with long pauses may also keep the best fixed parallelism. Intermediate cases are not
+  tried, so that in rare cases a looser objective costs a little more.
+- If there are very many rungs or labels, some are left out; thousands of replicas are counted in
+  coarser units.
 
-So the answer is an upper bound on the true optimum of a fluid engine. For engines that follow
-single records the program is the same, and there it is no such bound but too cheap: a fluid
-does not queue up by chance before replicas are fully used, knows no size of queues, and loses
-nothing that is in service at a restart. Guards (budget, cool-down) bind policies, not hindsight.
+So the result is an upper bound on the true optimum of a fluid engine. For engines that simulate
+single records the program is the same, but its result is too cheap: a fluid does not queue by
+chance before replicas are fully used, has no queue limits, and loses no records in service at a
+restart. Guards (budget, cool-down) apply to policies, not to hindsight.
 """
 
 import hashlib
@@ -47,29 +49,29 @@ from penstock.runs.result import HindsightCost
 from penstock.runs.simulated_run import PreparedSimulation
 from penstock.workloads.workload import Workload
 
-#: Goes into the key of kept answers: another number for another program.
+#: Part of the key of stored bounds; a changed program needs a new number.
 VERSION = 1
-#: Changes take effect at multiples of this, or of a multiple if there would be too many.
+#: Changes take effect at multiples of this; a multiple of it is used if there are too many ticks.
 TICK_S = 15
 MAX_TICKS = 280
-#: Where it matters from which rung a change comes, fewer ticks; the most rungs, and rungs^2 times
+#: Limits if the effect of a change depends on the rung before it: ticks, rungs, and rungs^2 times
 #: the seconds of a change.
-MAX_TICKS_IF_UNLIKE = 140
-MAX_RUNGS_IF_UNLIKE = 64
+MAX_TICKS_BY_ORIGIN = 140
+MAX_RUNGS_BY_ORIGIN = 64
 MAX_DETAIL = 500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hindsight:
-    """The cheapest course of a run."""
+    """The cheapest sequence of parallelisms for a run."""
 
     replica_hours: float
-    #: From which second on how many replicas of each operator run; changes are asked for
-    #: as much earlier as the engine's delay.
+    #: Start second and replicas of each operator; changes are requested earlier, by the delay of
+    #: the engine.
     sequence: tuple[tuple[float, Mapping[str, int]], ...]
     objective_s: float
-    #: Whether the objective can be met at all; if not, this is the cheapest of those courses
-    #: whose worst latency is least.
+    #: Whether the objective can be met; if not, this is the cheapest of the sequences with the
+    #: lowest worst latency.
     feasible: bool
     #: The worst latency of any record, in the fluid model.
     latency_s: float
@@ -77,12 +79,12 @@ class Hindsight:
 
     @property
     def rescales(self) -> int:
-        """Changes after the start."""
+        """The number of changes after the start."""
         return len(self.sequence) - 1
 
 
 def compare_cost(replica_hours: float, least: float, *, feasible: bool) -> HindsightCost:
-    """Compare the cost of a run; no ratio where nothing at all could have met the objective."""
+    """Compare the cost of a run with the bound; without a ratio if the objective is infeasible."""
     return HindsightCost(
         replica_hours=float(f"{least:.6g}"),
         ratio=float(f"{replica_hours / least:.6g}") if feasible else None,
@@ -90,12 +92,11 @@ def compare_cost(replica_hours: float, least: float, *, feasible: bool) -> Hinds
     )
 
 
-def hindsight(prepared: PreparedSimulation) -> Hindsight:
-    """Return the cheapest course that meets the objective, or else the least violating one.
+def compute_hindsight(prepared: PreparedSimulation) -> Hindsight:
+    """Return the cheapest sequence that meets the objective, or else the least violating one.
 
-    The worst latency is least on the highest rung all the time: nothing ever waits less.
-    So if that does not meet the objective, nothing does, and what is returned is the
-    cheapest course with the same worst latency.
+    The highest rung has the lowest worst latency. If it does not meet the objective, no sequence
+    does, and the result is the cheapest sequence with the same worst latency.
     """
     objective_s = prepared.objective_s
     if objective_s is None:
@@ -103,28 +104,30 @@ def hindsight(prepared: PreparedSimulation) -> Hindsight:
         raise InputError("objective_s", "missing: hindsight needs a latency objective", hint)
     profile, load = prepared.profile, prepared.load
     ladder = build_ladder(prepared.pipeline, profile, load.peak_rate)
-    whole = _lay_out(load, Changes(ladder, profile.rescaling))
-    anyway_s = latency_anyway_s(prepared.pipeline, profile.queues)
-    wanted_s = _oldest_s(objective_s - anyway_s, profile.queues)
+    whole = _build_program(load, Changes(ladder, profile.rescaling))
+    base_latency_s = min_latency_s(prepared.pipeline, profile.queues)
+    wanted_s = _max_age_s(objective_s - base_latency_s, profile.queues)
     least_s = whole.program.worst_age_s(float(ladder.rates[-1]))
     oldest_s = max(wanted_s, least_s)
-    found, course = _cheapest([whole, *_others(load, whole, ladder, oldest_s)], oldest_s)
-    program = found.program
+    best, course = _find_cheapest(
+        [whole, *_build_fixed_ladders(load, whole, ladder, oldest_s)], oldest_s
+    )
+    program = best.program
     return Hindsight(
         replica_hours=program.replica_s(course) / 3600,
         sequence=tuple(
-            (float(tick * program.seconds), FrozenDict(found.changes.ladder.named(rung)))
+            (float(tick * program.seconds), FrozenDict(best.changes.ladder.named(rung)))
             for tick, rung in zip(course.ticks, course.rungs, strict=True)
         ),
         objective_s=objective_s,
         feasible=least_s <= wanted_s,
-        latency_s=anyway_s + program.worst_age_s(program.carried(course)),
+        latency_s=base_latency_s + program.worst_age_s(program.carried(course)),
         approximations=_approximations(profile, program),
     )
 
 
-def latency_anyway_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
-    """Latency of a record that never waits, on the longest path."""
+def min_latency_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
+    """Return the latency of a record that never waits, on the longest path."""
     longest_s: dict[str, float] = {}
     by_name = {op.name: op for op in pipeline.operators}
     for name in pipeline.topology.order:
@@ -134,11 +137,11 @@ def latency_anyway_s(pipeline: SimulatedPipeline, queues: Queues) -> float:
     return max(longest_s.values())
 
 
-def hindsight_key(prepared: PreparedSimulation) -> str:
-    """A name for the answer, the same for all runs that have the same one.
+def make_hindsight_key(prepared: PreparedSimulation) -> str:
+    """Return a key that is equal for all runs with the same hindsight.
 
-    It is made of the load, the pipeline, the profile and the objective; policies, guards,
-    monitors and the replicas at the start make no difference.
+    It depends on the load, the pipeline, the profile and the objective, but not on policies,
+    guards, monitors and the replicas at the start.
     """
     load, profile = prepared.load, prepared.profile
     operators = [asdict(op) for op in prepared.pipeline.operators]
@@ -155,43 +158,47 @@ def hindsight_key(prepared: PreparedSimulation) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _oldest_s(spare_s: float, queues: Queues) -> int:
-    """The oldest that a record may get while it waits: neither too late nor dropped."""
+def _max_age_s(spare_s: float, queues: Queues) -> int:
+    """Return the maximum age of a waiting record that is neither too late nor dropped."""
     bounds = (spare_s, queues.retention_s, queues.timeout_s)
     return math.floor(min(bound for bound in bounds if bound is not None) / STEP_S + 1e-9)
 
 
-class _Laid(NamedTuple):
-    """Changes along a ladder, and the program for them without limits."""
+class _LadderProgram(NamedTuple):
+    """The changes along a ladder, and their program without limits."""
 
     changes: Changes
     program: Program
 
 
-def _cheapest(ways: Sequence[_Laid], oldest_s: int) -> tuple[_Laid, ReplicaPath]:
-    """The cheapest course in which no record waits for longer."""
+def _find_cheapest(
+    ways: Sequence[_LadderProgram], oldest_s: int
+) -> tuple[_LadderProgram, ReplicaPath]:
+    """Return the cheapest path on which no record waits longer than `oldest_s`."""
     solved = [
         (way, course) for way in ways if (course := solve(way.program.within(oldest_s))) is not None
     ]
     return min(solved, key=lambda each: each[0].program.replica_s(each[1]))
 
 
-def _others(load: Workload, whole: _Laid, ladder: Ladder, oldest_s: int) -> list[_Laid]:
-    """Ladders on which operators with long pauses stay as the best fixed number has them."""
+def _build_fixed_ladders(
+    load: Workload, whole: _LadderProgram, ladder: Ladder, oldest_s: int
+) -> list[_LadderProgram]:
+    """Return ladders on which operators with long pauses keep the best fixed parallelism."""
     rules, program = whole.changes.rules, whole.program
     best = bisect_left(
         ladder.rates, True, key=lambda rate: program.worst_age_s(float(rate)) <= oldest_s
     )
     return [
-        _lay_out(load, Changes(ladder.keeping(fixed, best), rules))
+        _build_program(load, Changes(ladder.keeping(fixed, best), rules))
         for fixed in Changes(ladder, rules).worth_keeping()
     ]
 
 
-def _lay_out(load: Workload, changes: Changes) -> _Laid:
+def _build_program(load: Workload, changes: Changes) -> _LadderProgram:
     steps = max(1, round(load.duration_s / STEP_S))
     tick_s = TICK_S * math.ceil(steps / (TICK_S * MAX_TICKS))
-    if not changes.alike and steps > tick_s * MAX_TICKS_IF_UNLIKE:
+    if not changes.alike and steps > tick_s * MAX_TICKS_BY_ORIGIN:
         tick_s *= 2
     ticks = math.ceil(steps / tick_s)
     arrivals = np.zeros(ticks * tick_s)
@@ -200,7 +207,7 @@ def _lay_out(load: Workload, changes: Changes) -> _Laid:
     # a change that takes longer than the run never happens
     seconds = (hold if hold <= ticks else 1) * tick_s
     if not changes.alike:
-        most = min(MAX_RUNGS_IF_UNLIKE, math.isqrt(MAX_DETAIL // seconds))
+        most = min(MAX_RUNGS_BY_ORIGIN, math.isqrt(MAX_DETAIL // seconds))
         changes = Changes(changes.ladder.thinned(most), changes.rules)
     program = Program(
         arrivals=arrivals.reshape(ticks, tick_s),
@@ -213,7 +220,7 @@ def _lay_out(load: Workload, changes: Changes) -> _Laid:
         empty_at_change=changes.rules.drops_queues,
         beyond_s=ticks * tick_s - steps,
     )
-    return _Laid(changes, program)
+    return _LadderProgram(changes, program)
 
 
 def _approximations(profile: Profile, program: Program) -> str:

@@ -1,7 +1,7 @@
-"""Labels of the dynamic program behind hindsight, and which of them are worth keeping.
+"""Labels of the dynamic program behind hindsight, and the removal of dominated ones.
 
-A label says: on this rung, for this cost, so much waits. Less cost and less backlog on the same
-rung are never worse, so only those labels are kept that no other one beats in both.
+A label is a reachable state: a rung, the cost so far, the backlog. On the same rung, less cost and
+less backlog are never worse, so only labels that no other one dominates are kept.
 """
 
 from typing import Any, NamedTuple
@@ -13,24 +13,24 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-#: Labels kept for each rung; where there would be more, some are left out at even distances.
+#: Maximum labels per rung; above it, labels are left out at even distances.
 MAX_LABELS = 96
 
 
 class Labels(NamedTuple):
-    """Labels by rung and rising cost (in prices times ticks), backlog falling."""
+    """Labels sorted by rung and rising cost (prices times ticks), with falling backlog."""
 
     rung: IntArray
     cost: IntArray
     backlog: FloatArray
 
     def of(self, which: Any) -> "Labels":
-        """Some of them, by mask or place."""
+        """Return some labels, by mask or index."""
         return Labels(self.rung[which], self.cost[which], self.backlog[which])
 
 
-def unbeaten(parts: list[Labels], rungs: int) -> Labels:
-    """Labels that no other one of their rung beats in cost and in backlog."""
+def keep_unbeaten(parts: list[Labels], rungs: int) -> Labels:
+    """Keep the labels that no other label of their rung beats in cost and backlog."""
     rung, cost, backlog = (np.concatenate(part) for part in zip(*parts, strict=True))
     if not len(rung):
         return Labels(rung, cost, backlog)
@@ -48,7 +48,7 @@ def unbeaten(parts: list[Labels], rungs: int) -> Labels:
 
 
 def _thin(labels: Labels) -> Labels:
-    """At most so many labels a rung; the cheapest and the one with the least backlog stay."""
+    """Keep at most `MAX_LABELS` per rung, including the cheapest and that with least backlog."""
     count = np.bincount(labels.rung)
     if count.max() <= MAX_LABELS:
         return labels

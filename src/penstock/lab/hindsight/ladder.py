@@ -1,8 +1,8 @@
-"""The parallelisms that hindsight chooses from, and how fast they are while they change.
+"""The parallelisms that hindsight chooses from, and their speeds during a change.
 
-To carry a rate r, an operator that sees v records for each one offered and takes c a second
-with one replica needs ceil(r v / c) replicas. So the vectors worth having form a ladder: each
-rung carries more than the one below, and costs more.
+An operator that gets v records per offered record and processes c records/s with one replica
+needs ceil(r v / c) replicas for an offered rate r. So the useful vectors form a ladder: each rung
+has a higher capacity than the one below, and a higher cost.
 """
 
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.lab.hindsight.labels import BoolArray, FloatArray, IntArray
 
-#: Rungs up to the peak; where there would be more, some are left out at even distances.
+#: Maximum rungs up to the peak; above it, rungs are left out at even distances.
 MAX_RUNGS = 128
-#: Rungs above the peak, to catch up with; few, for they are needed for minutes.
+#: Rungs above the peak, to drain a backlog; a few suffice for these short times.
 CATCH_UP_RUNGS = 12
 CATCH_UP = 2.0
 _NOISE = 1e-9
@@ -27,31 +27,31 @@ class Ladder:
     """Vectors of replicas, from the cheapest to the most expensive."""
 
     names: tuple[str, ...]
-    #: One row a rung, one column an operator.
+    #: One row per rung, one column per operator.
     replicas: IntArray
-    #: Records offered a second that one replica of each operator carries.
+    #: Capacity of one replica of each operator, in offered records/s.
     unit_rates: FloatArray
     state_mb: FloatArray
     native: BoolArray
-    #: The rung that carries the peak; those above are there to catch up.
+    #: The lowest rung with enough capacity for the peak; those above serve to catch up.
     peak: int
 
     @property
     def rates(self) -> FloatArray:
-        """Records offered a second that each rung carries at full speed."""
+        """Return the capacity of each rung at full speed, in offered records/s."""
         return np.asarray((self.replicas * self.unit_rates).min(axis=1))
 
     @property
     def totals(self) -> IntArray:
-        """Replicas of each rung in all."""
+        """Return the total replicas of each rung."""
         return np.asarray(self.replicas.sum(axis=1))
 
     def named(self, rung: int) -> dict[str, int]:
-        """Replicas of one rung by operator."""
+        """Return the replicas of one rung by operator."""
         return dict(zip(self.names, self.replicas[rung].tolist(), strict=True))
 
     def thinned(self, most: int) -> "Ladder":
-        """About so many rungs, at even distances; that of the peak and those above stay."""
+        """Return about `most` rungs at even distances; the peak and the rungs above it stay."""
         below = max(2, most - (len(self.replicas) - self.peak))
         if below > self.peak:
             return self
@@ -60,7 +60,7 @@ class Ladder:
         return replace(self, replicas=replicas, peak=len(kept) - 1)
 
     def keeping(self, fixed: BoolArray, rung: int) -> "Ladder":
-        """The rungs up to a given one, with some operators always as they are on that one."""
+        """Return the rungs up to a given one; fixed operators always have the replicas of it."""
         replicas = np.where(fixed, self.replicas[rung], self.replicas[: rung + 1])
         replicas = np.unique(replicas, axis=0)
         return replace(self, replicas=replicas, peak=len(replicas) - 1)
@@ -96,7 +96,7 @@ def build_ladder(pipeline: SimulatedPipeline, profile: Profile, peak_rate: float
 
 
 def _rates(unit_rates: FloatArray, peak_rate: float) -> FloatArray:
-    """Rates above which some operator needs one replica more."""
+    """Return the rates above which some operator needs one more replica."""
     reached = unit_rates[np.isfinite(unit_rates)]
     if np.sum(peak_rate / reached) > MAX_RUNGS:
         needed = np.linspace(0, peak_rate, MAX_RUNGS)
@@ -109,33 +109,33 @@ def _rates(unit_rates: FloatArray, peak_rate: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Going from one rung of a ladder to another under an engine's rules."""
+    """The effects of changes between rungs of a ladder under the rules of an engine."""
 
     ladder: Ladder
     rules: Rescaling
 
     @property
     def pauses_s(self) -> FloatArray:
-        """How long somebody stops, from each rung (row) to each other one (column)."""
+        """Return the pause of a change from each rung (row) to each other one (column)."""
         paused = self._paused()
         state_s = self.rules.pause_s_per_gb * (paused @ self.ladder.state_mb) / 1000
         return np.where(paused.any(axis=2), self.rules.pause_s + state_s, 0.0)
 
     @property
     def settle_s(self) -> float:
-        """How long after a change everything is as fast as it will be and the next can come."""
+        """Return the time until a change has its full effect and the next one can start."""
         return float(self.pauses_s.max()) + max(self.rules.warmup_s, self.rules.delay_s)
 
     @property
     def alike(self) -> bool:
-        """Whether it makes no difference from which rung one comes."""
+        """Whether the effect of a change does not depend on the rung before it."""
         if self.rules.scope == "job" and self.pauses_s.all():
             return True
         warm = not self.rules.warmup_s or self.rules.warmup_speed == 1
         return warm and not self.pauses_s.any()
 
     def worth_keeping(self) -> list[BoolArray]:
-        """Sets of operators that one might leave as they are, to be spared their long pauses."""
+        """Return sets of operators with long pauses, which may be cheaper without changes."""
         if self.rules.scope in ("nobody", "job"):
             return []
         pauses = self.ladder.native if self.rules.scope == "native" else True
@@ -146,10 +146,10 @@ class Changes:
         return [fixed for fixed in sets if fixed.any() and not fixed.all()]
 
     def rates(self, seconds: int) -> FloatArray:
-        """Records/s in each second after a change: from rung, to rung, second.
+        """Return records/s in each second after a change: from rung, to rung, second.
 
-        If all changes are alike, one row stands for all. The pipeline is as fast as its
-        slowest operator, as if nothing could wait between them.
+        If the rung before does not matter, there is only one row. The pipeline is as fast as
+        its slowest operator, as if nothing could wait between operators.
         """
         rows = slice(1) if self.alike else slice(None)
         pause_s = self.pauses_s[rows, :, None]
@@ -160,7 +160,7 @@ class Changes:
             before = self.ladder.replicas[rows, None, i, None]
             after = self.ladder.replicas[None, :, i, None]
             stops = paused[:, :, i, None]
-            if self.rules.scope == "job":  # cold as a whole, elsewhere only what is added
+            if self.rules.scope == "job":  # all replicas are cold; in other scopes only new ones
                 cold = np.where(stops | changed[:, :, i, None], after, 0)
             else:
                 cold = np.maximum(after - before, 0)
@@ -170,19 +170,19 @@ class Changes:
         return rates
 
     def _warmth(self, age_s: FloatArray) -> FloatArray:
-        """Speed of new replicas so long after they began; 1 is full speed."""
+        """Return the speed of new replicas by their age; 1 is full speed."""
         if not self.rules.warmup_s:
             return np.ones_like(age_s)
         share = np.clip(age_s / self.rules.warmup_s, 0.0, 1.0)
         return self.rules.warmup_speed + (1 - self.rules.warmup_speed) * share
 
     def _changed(self) -> BoolArray:
-        """Which operators (last axis) change from one rung to another."""
+        """Return which operators (last axis) change from one rung to another."""
         replicas = self.ladder.replicas
         return np.asarray(replicas[:, None, :] != replicas[None, :, :])
 
     def _paused(self) -> BoolArray:
-        """Which operators (last axis) stop for it."""
+        """Return which operators (last axis) stop for a change."""
         changed = self._changed()
         match self.rules.scope:
             case "nobody":

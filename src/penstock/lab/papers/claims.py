@@ -1,9 +1,9 @@
-"""What a paper says, as something that runs can confirm or contradict.
+"""Claims of papers, and their test against runs.
 
-A claim is about one measure and some cells of an experiment: their order, that they rise or
-fall, or the band that a number lies in. It is judged over paired seeds: an order holds if
-the 95 % interval of the paired difference lies on its side. Cells closer than 10 % are a
-near tie, which counts as kept in a chain and for `>=`.
+A claim is about one measure of some cells of an experiment: their order, a rising or falling
+sequence, or a band for a value. It is judged over paired seeds: an order holds if the 95 %
+interval of the paired difference is entirely on its side. Cells within 10 % of each other are a
+near tie, which is accepted in a sequence and for `>=`.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any
 from penstock.core.numbers import table_number
 from penstock.errors import InputError, nearest
 from penstock.lab.comparison.measures import measure
-from penstock.lab.comparison.statistics import interval_of_mean, interval_of_paired_difference
+from penstock.lab.comparison.statistics import compute_difference_interval, compute_mean_interval
 
 #: Means closer than this are a near tie.
 TIE = 0.10
@@ -41,25 +41,25 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that must hold: links between cells, or a band for one cell or for a ratio."""
+    """One condition: links between cells, or a band for one cell or for a ratio."""
 
     measure: str
     links: tuple[Link, ...] = ()
     cell: str = ""
-    #: The band is for how many times the mean of this cell the mean of `cell` is.
+    #: If set, the band is for the mean of `cell` divided by the mean of this cell.
     over: str = ""
     band: tuple[float, float] | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """Every cell that it looks at, once."""
+        """Return every cell that it uses, once."""
         named = [name for link in self.links for name in (link.left, link.right)]
         return tuple(dict.fromkeys([*named, *filter(None, (self.cell, self.over))]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One sentence of a paper, and how it is tested."""
+    """One sentence of a paper, and its test."""
 
     id: str
     where: str
@@ -67,9 +67,9 @@ class Claim:
     checks: tuple[Check, ...] = ()
     #: What the paper printed.
     published: str = ""
-    #: Why it comes out as it does.
+    #: Explanation of the answer.
     why: str = ""
-    #: A cell with the cause switched off, and what that shows.
+    #: A cell with the cause disabled, and what it shows.
     without: str = ""
     without_says: str = ""
     undecidable: str = ""
@@ -77,7 +77,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """A claim with what was measured."""
+    """A claim with its answer and the measured values."""
 
     claim: Claim
     answer: ClaimAnswer
@@ -89,7 +89,7 @@ Results = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def parse_claim(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Claim:
-    """Read a claim from parsed TOML; every cell it names must be there."""
+    """Read a claim from parsed TOML; every cell that it names must exist."""
     known = ("id", "where", "says", "published", "why", "cause", "undecidable", "checks", *_FORMS)
     for key in data:
         if key not in known:
@@ -125,7 +125,7 @@ _FORMS = ("measure", "order", "rising", "falling", "number", "ratio")
 
 def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
     name = part.get("measure", "")
-    measure(name)  # refuses what cannot be read
+    measure(name)  # raises InputError for an invalid measure
     checks = []
     if "order" in part:
         checks.append(Check(measure=name, links=tuple(_parse_link(text) for text in part["order"])))
@@ -144,20 +144,20 @@ def _parse_checks(part: Mapping[str, Any]) -> list[Check]:
 
 def _parse_link(text: str) -> Link:
     for sign, flip, strict in ((">=", 0, 0), ("<=", 1, 0), (">", 0, 1), ("<", 1, 1)):
-        left, found, right = text.partition(f" {sign} ")
-        if found:
+        left, separator, right = text.partition(f" {sign} ")
+        if separator:
             sides = (left.strip(), right.strip())
-            one, two = sides[::-1] if flip else sides
-            return Link(left=one, right=two, strict=bool(strict))
+            larger, smaller = sides[::-1] if flip else sides
+            return Link(left=larger, right=smaller, strict=bool(strict))
     raise InputError("order", f"must be 'one > other', got {text!r}")
 
 
-def judge(claim: Claim, results: Results) -> Verdict:
+def judge_claim(claim: Claim, results: Results) -> Verdict:
     """Return the verdict over the runs of all cells."""
     if claim.undecidable:
         return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured=claim.undecidable)
-    if holes := [hole for check in claim.checks for hole in _holes(check, results)]:
-        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(holes))
+    if gaps := [gap for check in claim.checks for gap in _describe_gaps(check, results)]:
+        return Verdict(claim=claim, answer=ClaimAnswer.UNDECIDED, measured="; ".join(gaps))
     answers = [_judge_check(check, results) for check in claim.checks]
     answer = ClaimAnswer.YES
     if ClaimAnswer.NO in answers:
@@ -169,10 +169,10 @@ def judge(claim: Claim, results: Results) -> Verdict:
     if (
         claim.without
         and claim.checks
-        and not _unknown(claim.checks[0].measure, claim.without, results)
+        and not _count_unknown(claim.checks[0].measure, claim.without, results)
     ):
         name = claim.checks[0].measure
-        without = f"{claim.without}: {_shown(name, claim.without, results)}"
+        without = f"{claim.without}: {_mean_text(name, claim.without, results)}"
     return Verdict(claim=claim, answer=answer, measured=measured, without=without)
 
 
@@ -188,10 +188,10 @@ def _judge_check(check: Check, results: Results) -> ClaimAnswer:
 
 
 def _number(check: Check, results: Results) -> float:
-    mean = interval_of_mean(_values(check.measure, check.cell, results)).mean
+    mean = compute_mean_interval(_values(check.measure, check.cell, results)).mean
     if not check.over:
         return mean
-    other = interval_of_mean(_values(check.measure, check.over, results)).mean
+    other = compute_mean_interval(_values(check.measure, check.over, results)).mean
     return mean / other if other else math.inf
 
 
@@ -201,7 +201,7 @@ def _judge_link(link: Link, name: str, results: Results) -> ClaimAnswer:
     gap = abs(sum(left) - sum(right)) / larger if larger else 0.0
     if not link.strict and gap <= TIE:
         return ClaimAnswer.YES
-    _, low, high = interval_of_paired_difference(left, right)
+    _, low, high = compute_difference_interval(left, right)
     if low > 0:
         return ClaimAnswer.YES
     return ClaimAnswer.NO if high < 0 or gap <= 0.01 else ClaimAnswer.UNDECIDED
@@ -212,26 +212,26 @@ def _values(name: str, cell: str, results: Results) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _unknown(name: str, cell: str, results: Results) -> int:
-    """In how many runs of a cell a measure is unknown."""
+def _count_unknown(name: str, cell: str, results: Results) -> int:
+    """Return the number of runs of a cell in which a measure is unknown."""
     return len(results[cell]) - len(_values(name, cell, results))
 
 
-def _holes(check: Check, results: Results) -> list[str]:
-    """Where a measure is unknown: without evidence nothing is decided."""
+def _describe_gaps(check: Check, results: Results) -> list[str]:
+    """Return where a measure is unknown; such a claim cannot be decided."""
     return [
         f"{check.measure} is unknown in {missing} of {len(results[cell])} runs of {cell}"
         for cell in check.cells
-        if (missing := _unknown(check.measure, cell, results))
+        if (missing := _count_unknown(check.measure, cell, results))
     ]
 
 
 def _measured(check: Check, results: Results) -> str:
-    shown = ", ".join(f"{cell} {_shown(check.measure, cell, results)}" for cell in check.cells)
+    shown = ", ".join(f"{cell} {_mean_text(check.measure, cell, results)}" for cell in check.cells)
     ratio = f", ratio {table_number(_number(check, results))}" if check.over else ""
     return f"{check.measure}: {shown}{ratio}"
 
 
-def _shown(name: str, cell: str, results: Results) -> str:
-    mean, low, high = interval_of_mean(_values(name, cell, results))
+def _mean_text(name: str, cell: str, results: Results) -> str:
+    mean, low, high = compute_mean_interval(_values(name, cell, results))
     return f"{table_number(mean)} [{table_number(low)}, {table_number(high)}]"

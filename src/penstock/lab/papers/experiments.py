@@ -1,6 +1,6 @@
-"""Published experiments: cells to run, what the paper claims of them, and its figures.
+"""Published experiments: cells to run, the claims of the paper, and its figures.
 
-One TOML file a paper in `experiments/`; a claim is judged by `penstock.lab.papers.claims`.
+Every paper has one TOML file in `experiments/`; a claim is judged by `penstock.lab.papers.claims`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, read_toml
 from penstock.lab.grid.simulated_backend import SimulatedBackend
-from penstock.lab.papers.claims import Claim, Results, Verdict, judge, parse_claim
-from penstock.lab.papers.printed_tables import Printed, parse_printed
+from penstock.lab.papers.claims import Claim, Results, Verdict, judge_claim, parse_claim
+from penstock.lab.papers.printed_tables import PrintedTable, parse_printed_table
 from penstock.lab.papers.run_timeline import RunTimeline
 from penstock.runs.simulated_run import prepare_simulation, simulate
 from penstock.runs.spec import SimulationSpec
@@ -28,7 +28,7 @@ PANELS = ("offered", "replicas", "latency", "age", "backlog")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperFigure:
-    """A figure to be redrawn: one run of each cell over time."""
+    """A figure to redraw: one run of each cell over time."""
 
     id: str
     title: str
@@ -38,7 +38,7 @@ class PaperFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperExperiments:
-    """A paper's experiments."""
+    """The experiments of a paper."""
 
     paper: str
     title: str
@@ -47,15 +47,15 @@ class PaperExperiments:
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
     figures: tuple[PaperFigure, ...]
-    printed: Printed | None = None
+    printed: PrintedTable | None = None
 
     def with_traces_in(self, folder: Path) -> "PaperExperiments":
-        """The same experiments with their traces read from a folder."""
-        cells = {name: _found_in(folder, spec) for name, spec in self.cells.items()}
+        """Return the experiments with their traces read from a folder."""
+        cells = {name: _with_trace_in(folder, spec) for name, spec in self.cells.items()}
         return replace(self, cells=cells)
 
     def specs(self, seeds: int | None = None) -> dict[str, list[SimulationSpec]]:
-        """Every run of every cell; fewer seeds on request."""
+        """Return the runs of every cell, with all seeds or the first ones."""
         chosen = self.seeds[:seeds]
         return {
             cell: [replace(spec, seed=seed) for seed in chosen] for cell, spec in self.cells.items()
@@ -63,7 +63,7 @@ class PaperExperiments:
 
     def verdicts(self, results: Results) -> list[Verdict]:
         """Judge every claim."""
-        return [judge(claim, results) for claim in self.claims]
+        return [judge_claim(claim, results) for claim in self.claims]
 
 
 def find_experiments(paper: str, folder: Path | None = None) -> Path:
@@ -106,12 +106,12 @@ def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
         seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
         claims=claims,
         figures=tuple(_figure(figure, cells) for figure in data.get("figures", ())),
-        printed=parse_printed(data["printed"], cells) if "printed" in data else None,
+        printed=parse_printed_table(data["printed"], cells) if "printed" in data else None,
     )
 
 
-def check_published(published: PaperExperiments) -> None:
-    """Prepare every cell, so that a mistake is found before the first run."""
+def check_experiments(published: PaperExperiments) -> None:
+    """Prepare every cell, so that mistakes show before the first run."""
     for name, spec in published.cells.items():
         try:
             prepare_simulation(spec)
@@ -120,24 +120,26 @@ def check_published(published: PaperExperiments) -> None:
 
 
 def simulate_and_follow(spec: SimulationSpec) -> dict[str, Any]:
-    """One run with its figures, and with those of its course."""
-    course = RunTimeline()
-    return simulate(spec, course.add).to_json() | {"course": course.result()}
+    """Simulate a run, and add the figures of its timeline as `course`."""
+    timeline = RunTimeline()
+    return simulate(spec, timeline.add).to_json() | {"course": timeline.result()}
 
 
-def follow(spec: SimulationSpec, measures: Sequence[str]) -> dict[str, list[tuple[float, float]]]:
-    """One run as curves: for each panel the points (minutes, value)."""
+def simulate_curves(
+    spec: SimulationSpec, measures: Sequence[str]
+) -> dict[str, list[tuple[float, float]]]:
+    """Simulate a run, and return its points (minutes, value) for each panel."""
     curves: dict[str, list[tuple[float, float]]] = {panel: [] for panel in measures}
     before: list[Tick] = []
 
-    def see(tick: Tick) -> None:
+    def add_points(tick: Tick) -> None:
         for panel in measures:
             value = _PANELS[panel](tick, before[-1] if before else None)
             if value is not None:
                 curves[panel].append((tick.at / 60, value))
         before[:] = [tick]
 
-    simulate(spec, see)
+    simulate(spec, add_points)
     return curves
 
 
@@ -151,7 +153,7 @@ def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _found_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
+def _with_trace_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
     if "file" not in spec.workload_params:
         return spec
     file = str(folder / Path(spec.workload_params["file"]).name)
@@ -181,10 +183,10 @@ def _offered(tick: Tick, before: Tick | None) -> float:
 
 
 def _latency(tick: Tick, _before: Tick | None) -> float | None:
-    counted = [h for h in tick.status.latency.values() if h.count]
-    if not counted:
+    histograms = [h for h in tick.status.latency.values() if h.count]
+    if not histograms:
         return None
-    return sum(h.total for h in counted) / sum(h.count for h in counted)
+    return sum(h.total for h in histograms) / sum(h.count for h in histograms)
 
 
 _PANELS: dict[str, Callable[[Tick, Tick | None], float | None]] = {

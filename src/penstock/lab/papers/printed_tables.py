@@ -1,4 +1,4 @@
-"""Tables that a paper printed, beside ours: do the same pairs come out in the same order?"""
+"""Compares the tables of a paper with the results of runs: is the order of pairs the same?"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,17 +12,17 @@ from penstock.lab.papers.claims import TIE, Results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
-    """Figures that a paper printed for cells of its experiments, group by group."""
+class PrintedTable:
+    """Published figures of the cells of an experiment, by group."""
 
-    #: What the columns hold, as measures of a result; the first `main` of them matter most.
+    #: Measures of the columns; those in `main` are the most important ones.
     columns: tuple[str, ...]
     main: tuple[str, ...]
     #: Group -> cell -> its figures. Cells are compared within their group.
     groups: Mapping[str, Mapping[str, tuple[float, ...]]]
 
 
-def parse_printed(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Printed:
+def parse_printed_table(data: Mapping[str, Any], cells: Mapping[str, Any]) -> PrintedTable:
     """Read from parsed TOML: columns, main, and one table of cells for each group."""
     columns = tuple(data["columns"])
     groups = {}
@@ -32,11 +32,11 @@ def parse_printed(data: Mapping[str, Any], cells: Mapping[str, Any]) -> Printed:
                 problem = f"must be a cell with {len(columns)} figures"
                 raise InputError(f"printed.groups.{name}.{cell}", problem)
         groups[name] = {cell: tuple(map(float, figures)) for cell, figures in rows.items()}
-    return Printed(columns=columns, main=tuple(data["main"]), groups=groups)
+    return PrintedTable(columns=columns, main=tuple(data["main"]), groups=groups)
 
 
-def means(printed: Printed, results: Results, cell: str) -> list[float]:
-    """Our figures for one cell, as means over the seeds."""
+def mean_figures(printed: PrintedTable, results: Results, cell: str) -> list[float]:
+    """Return the figures of the runs of one cell, as means over the seeds."""
     figures = []
     for column in printed.columns:
         values = [measure(column)(result) for result in results[cell]]
@@ -45,20 +45,22 @@ def means(printed: Printed, results: Results, cell: str) -> list[float]:
     return figures
 
 
-def ordered_pairs(printed: Printed, results: Results, columns: Sequence[str]) -> tuple[int, int]:
-    """Return how many printed pairs come out in the same order here, and how many there are.
+def count_ordered_pairs(
+    printed: PrintedTable, results: Results, columns: Sequence[str]
+) -> tuple[int, int]:
+    """Return the number of pairs with the published order, and the number of all pairs.
 
-    Pairs that the paper has within 10 % of each other are near ties and left out.
+    Pairs with published figures within 10 % of each other are near ties and left out.
     """
     agree = total = 0
     for rows in printed.groups.values():
-        ours = {cell: means(printed, results, cell) for cell in rows}
+        ours = {cell: mean_figures(printed, results, cell) for cell in rows}
         for column in columns:
             place = printed.columns.index(column)
-            for one, two in combinations(rows, 2):
-                a, b = rows[one][place], rows[two][place]
+            for first, second in combinations(rows, 2):
+                a, b = rows[first][place], rows[second][place]
                 if abs(a - b) <= TIE * max(a, b):
                     continue
                 total += 1
-                agree += (a > b) == (ours[one][place] > ours[two][place])
+                agree += (a > b) == (ours[first][place] > ours[second][place])
     return agree, total

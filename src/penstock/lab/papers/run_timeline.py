@@ -1,7 +1,8 @@
-"""The course of a run in numbers: what papers read off their figures.
+"""Figures of the timeline of a run, for claims about the plots of papers.
 
-Scores say what a run was worth; these figures say how it went: the queues, the usual number
-of replicas, whether replicas followed the load, what happened at a change. One sample a tick.
+Scores rate a whole run; these figures describe its behaviour over time: the queues, the most
+frequent number of replicas, the correlation of replicas and load, the effect of changes. There is
+one sample per tick.
 """
 
 from collections import Counter
@@ -16,12 +17,12 @@ from penstock.core.histogram import Histogram
 from penstock.engines.events import RestartEvent
 from penstock.runs.scores import percentile
 
-#: Intervals with fewer records than this say nothing about a ratio.
-FEW = 10
+#: Intervals with fewer records are left out of ratios and worst means.
+MIN_RECORDS = 10
 
 
 class RunTimeline:
-    """Adds up ticks; `result` is what a claim's measure finds under `course`."""
+    """Collects ticks; claims read its `result` as `course`."""
 
     def __init__(self) -> None:
         self._replicas: list[int] = []
@@ -33,7 +34,7 @@ class RunTimeline:
         self._restarts, self._pause_s = 0, 0.0
 
     def add(self, tick: Tick) -> None:
-        """Count one tick."""
+        """Add one tick."""
         status = tick.status
         self._replicas.append(sum(status.requested.values()))
         records = (status.offered_records, status.processed_records, status.backlog_records)
@@ -51,11 +52,11 @@ class RunTimeline:
 
     def _add_latency(self, sink: str, histogram: Histogram) -> None:
         self._latency.setdefault(sink, Histogram()).merge(histogram)
-        if histogram.count >= FEW:
+        if histogram.count >= MIN_RECORDS:
             self._worst[sink] = max(self._worst.get(sink, 0.0), histogram.mean)
 
     def result(self) -> dict[str, Any]:
-        """The figures of the run so far; a ratio that nothing can be said about is None."""
+        """Return the figures of the run so far; None for an unknown ratio."""
         offered = [now[0] - before[0] for before, now in pairwise(self._flows)]
         processed = [now[1] - before[1] for before, now in pairwise(self._flows)]
         usual, times = Counter(self._replicas).most_common(1)[0]
@@ -80,17 +81,17 @@ class RunTimeline:
         }
 
     def _while_busy(self, processed: Sequence[int]) -> list[int]:
-        """What was processed in intervals that began and ended with an interval's worth left."""
+        """Return the records processed in intervals that start with at least as large a backlog."""
         backlogs = [flow[2] for flow in self._flows]
         return [
             done for done, begin in zip(processed, backlogs[:-1], strict=True) if begin >= done > 0
         ]
 
     def _after_change(self, offered: Sequence[int], processed: Sequence[int]) -> float | None:
-        """Share processed in the interval after a change, over that of all other intervals."""
+        """Return the processed share in intervals after a change, divided by that of the others."""
         after: tuple[list[float], list[float]] = ([], [])
         for changed, came, done in zip(self._changed, offered[1:], processed[1:], strict=False):
-            if came >= FEW:
+            if came >= MIN_RECORDS:
                 after[changed].append(done / came)
         others, changes = after
         return _mean(changes) / _mean(others) if changes and others and _mean(others) else None
@@ -106,20 +107,22 @@ class RunTimeline:
         }
 
 
-def correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Pearson's correlation; None where one of them never changes.
+def correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Pearson's correlation; None if one of the series is constant.
 
     >>> round(correlation([1, 2, 3], [2, 4, 6]), 6), correlation([1, 2, 3], [5, 5, 5])
     (1.0, None)
     """
-    a, b = np.array(one, float), np.array(other, float)
+    a, b = np.array(first, float), np.array(second, float)
     if len(a) < 2 or not a.std() or not b.std():
         return None
     return float(np.corrcoef(a, b)[0, 1])
 
 
 def _ratios(offered: Sequence[int], processed: Sequence[int]) -> list[float]:
-    return [done / came for came, done in zip(offered, processed, strict=True) if came >= FEW]
+    return [
+        done / came for came, done in zip(offered, processed, strict=True) if came >= MIN_RECORDS
+    ]
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
