@@ -16,6 +16,7 @@ from penstock.engines.simulator.library import load_profile
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.errors import InputError
+from penstock.runs.result_parts import CountStatistics, LatencyStatistics, RunScores
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_calibration_run
@@ -214,9 +215,17 @@ def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
         calibrate([one, replace(one, numbers={"service_s": "0.5"})])
 
 
+def scores_of(replicas: float, latency_s: float | None, rescales: int) -> RunScores:
+    return RunScores(
+        replicas=CountStatistics(avg=replicas, max=20),
+        latency_s=LatencyStatistics(avg=latency_s),
+        rescales=rescales,
+    )
+
+
 def test_errors_are_shares_or_numbers() -> None:
-    real = {"replicas": {"avg": 10.0}, "latency_s": {"avg": 2.0}, "rescales": 5}
-    twin = {"replicas": {"avg": 11.5}, "latency_s": {"avg": 1.4}, "rescales": 8}
+    real = scores_of(10.0, 2.0, 5)
+    twin = scores_of(11.5, 1.4, 8)
     replicas, latency, rescales = compare_figures(real, [twin])
     assert (replicas.error, replicas.is_inside) == (pytest.approx(0.15), True)
     assert (latency.error, latency.is_inside) == (pytest.approx(-0.3), False)
@@ -236,9 +245,8 @@ def test_errors_are_shares_or_numbers() -> None:
 def test_who_has_no_latency_is_not_said_to_have_none(
     real: float | None, twins: list[float | None], error: float | None, inside: bool
 ) -> None:
-    rest = {"replicas": {"avg": 1.0}, "rescales": 0}
-    told = [{**rest, "latency_s": {"avg": value}} for value in (real, *twins)]
-    latency = compare_figures(told[0], told[1:])[1]
+    scores = [scores_of(1.0, latency_s, 0) for latency_s in (real, *twins)]
+    latency = compare_figures(scores[0], scores[1:])[1]
     assert latency.error == (error if error is None else pytest.approx(error))
     assert latency.is_inside is inside
 

@@ -125,7 +125,7 @@ def test_a_run_is_the_same_bit_for_bit_however_it_is_cut(
 
 def test_another_seed_is_another_run() -> None:
     pipeline = RecordPipeline(operators=(RecordOperator(name="a"),))
-    first, second = ([], [])  # type: tuple[list[Served], list[Served]]
+    first, second = ([], [])  # type: tuple[list[ServedRecord], list[ServedRecord]]
     RecordSimulator(pipeline, {"a": [0.0]}, 1, first).advance(9)
     RecordSimulator(pipeline, {"a": [0.0]}, 2, second).advance(9)
     assert first != second
