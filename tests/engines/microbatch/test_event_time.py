@@ -144,6 +144,47 @@ def test_a_part_of_a_source_batch_does_not_advance_the_watermark(tmp_path: Path)
     assert found(chain.count) == {("a", 60): 1, ("a", 0): 3}
 
 
+def test_a_time_that_an_operator_derives_waits_for_the_whole_source_batch(tmp_path: Path) -> None:
+    """Of a column that its input does not have, a commit says only whether it is complete."""
+    pipeline = Pipeline("derived")
+    pipeline.topic("lines", "second long", external=True)
+    pipeline.topic("rows", COLUMNS)
+
+    @pipeline.batches(reads="lines", writes="rows")
+    def parse(batch: pa.RecordBatch) -> dict[str, Any]:
+        times = pc.multiply(batch["second"], SECOND).cast(TIMESTAMP)
+        return {"word": ["a"] * len(times), "at": times}
+
+    count = pipeline.sliced("rows", "counted", name="count", slices=5, delay_s=DELAY_S)
+    count(windows(by="word", size_s=SIZE_S, time="at"))
+    first, last = (ByHand(tmp_path / "run", pipeline, name) for name in ("parse", "count"))
+    first.put([{"second": second} for second in (60, 0, 1, 2)])
+    for end in (1, 2, 4):  # the newest row comes first, the old ones in later batches
+        first.run(end, 1)
+        last.run(end, 2)
+    for end, second in ((5, LAST_S), (6, LAST_S + 1)):
+        first.put([{"second": second}])
+        first.run(end, 1)
+        last.run(end, 2)
+    assert found(last) == {("a", 60): 1, ("a", 0): 3}
+
+
+def test_a_source_that_is_started_again_knows_the_times_that_it_has_read(tmp_path: Path) -> None:
+    """Each batch here is planned by a new process; the newest row came two batches ago."""
+    chain = Chain(tmp_path / "run", random.Random(1), union=False)
+    chain.put("one", [{"word": "a", "at": second * SECOND} for second in (60, 0)])
+    for end in (1, 2):
+        chain.keep.run_to({"one": end}, 1)
+    for end in (1, 2):
+        chain.count.run_to({"kept": end}, 2)
+    hand = chain.count
+    start = {"at": dict(hand.at), "skips": {}}
+    end = hand.mind().next_offset(start)
+    assert end["mark"] == 1  # the watermark has passed the first window: a batch closes it
+    hand.run_between(start, end, 2)
+    assert found(hand) == {("a", 0): 1}
+
+
 def test_a_row_older_than_the_source_batches_before_it_is_late(tmp_path: Path) -> None:
     chain = Chain(tmp_path / "run", random.Random(1), union=False)
     for second in (0, 60, 0):
