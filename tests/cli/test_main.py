@@ -1,5 +1,10 @@
 """The command itself."""
 
+import io
+import json
+import sys
+from pathlib import Path
+
 import pytest
 
 from penstock.cli.main import build_parser, main
@@ -47,6 +52,19 @@ def test_what_should_never_happen_is_one_line_and_shows_more_on_request(
     monkeypatch.setenv("PENSTOCK_DEBUG", "1")
     assert main(["policies"]) == 70
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_name_that_no_terminal_can_show_is_printed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lone = "half \ud800"
+    operator = {"parallelism": 1, "input_rate": 5.0, "busy": 0.5}
+    line = {"at": 0, "offered": {lone: 9.0}, "operators": {lone: operator}}
+    (tmp_path / "run.jsonl").write_text(json.dumps(line))
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="utf-8"))
+    assert main(["decide", "--policy", "ds2", "--explain", str(tmp_path / "run.jsonl")]) == 0
+    assert b"half \\ud800" in shown.getvalue()
 
 
 def test_a_command_that_is_named_is_loaded_alone() -> None:

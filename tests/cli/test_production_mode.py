@@ -8,7 +8,9 @@ import pytest
 from penstock.cli.main import main
 from penstock.errors import InputError
 from penstock.reports.run_statement import start_statement
+from penstock.reports.run_view import ScreenView
 from penstock.runs.execution import default_directory, prepare_policies
+from penstock.runs.observer import StopRequest
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
 
@@ -93,6 +95,13 @@ def test_the_statement_names_what_a_person_needs(shop: str) -> None:
         "  stop       Ctrl-C, or penstock stop runs/shop",
         "  resume     penstock run --resume runs/shop",
     ]
+
+
+def test_a_run_begins_with_its_statement(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
+    prepared, directory = ready(shop), Path("runs/shop")
+    with ScreenView(plain=True).watch(prepared, directory, StopRequest()):
+        told = capsys.readouterr().err
+    assert told.splitlines() == start_statement(prepared, directory)
 
 
 def test_the_statement_of_a_workload_names_it_and_fits_80_columns() -> None:

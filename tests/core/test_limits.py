@@ -47,6 +47,15 @@ def test_more_replicas_than_any_cluster_has_are_refused(value: float) -> None:
         parse_snapshot(line)
 
 
+@pytest.mark.parametrize("field", ["input_rate", "queue", "queue_growth", "service_time_s"])
+def test_measures_that_sums_and_products_turn_into_nan_are_refused(field: str) -> None:
+    """A line through rates of 1e300 has infinite parts, and their difference is no number."""
+    for value in (1e19, 1e300, 10**400):
+        line = {"at": 0, "operators": {"a": OPERATOR | {field: value}}}
+        with pytest.raises(InputError, match=rf"a\.{field}: must be (at most 1e\+18|finite)"):
+            parse_snapshot(line)
+
+
 def test_the_largest_operator_is_decided_about_instance_by_instance() -> None:
     line = {"at": 0, "operators": {"a": OPERATOR | {"parallelism": MAX_REPLICAS}}}
     answer = DECENTRALIZED.decide([parse_snapshot(line)], [], DECENTRALIZED.params())

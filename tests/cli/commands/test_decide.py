@@ -133,6 +133,7 @@ def test_the_enforcer_in_json_and_in_words(run) -> None:
         ('{"at": NaN}', [], "run.jsonl:2: NaN is not a number"),
         ('{"at": 1, "at": 2}', [], "run.jsonl:2: at: stands twice in one object"),
         ("[" * 100_000, [], "run.jsonl:2: nested too deeply"),
+        ('{"at": %s}' % ("9" * 5000), [], "run.jsonl:2: holds a number of thousands of digits"),
         ({"operators": {"a": {"parallelism": 1}}}, [], "run.jsonl:2: at: missing"),
         (LINE | {"at": 0.0}, [], "run.jsonl:2: at: must not go back, got 0 after 30"),
         (

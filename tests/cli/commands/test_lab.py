@@ -156,6 +156,7 @@ def test_a_load_without_randomness_is_one_run(
     told = capsys.readouterr().out
     assert "deterministic: all seeds gave the same results" in told
     assert "%" not in told.replace("95 %", "")
+    assert "Deterministic: all seeds" in told and "One seed" not in told
     assert main(["lab", "compare", out, "--json"]) == 0
     (group,) = json.loads(capsys.readouterr().out)["groups"]
     assert group["deterministic"] and len(group["seeds"]) == 1

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pyarrow as pa
@@ -173,6 +174,10 @@ def test_a_live_run_is_healthy_and_shows_everything(run: Path, capsys: Capture) 
         size for name, size in found["disk_bytes"].items() if name != "total"
     )
     assert found["warnings"] == ["files falls behind: 7 files wait"]
+    assert main(["status", str(run)]) == 0
+    told = capsys.readouterr().out
+    assert "count: 3 rows were late" in told
+    assert "parse: 2 dead letters, see penstock topics tail" in told
     assert found["ingests"] == {"files": {**ingest, "backlog_rows": None}}
     assert main(["status", str(run)]) == 0
     text = capsys.readouterr().out
@@ -197,6 +202,13 @@ def test_an_egress_has_read_what_spark_has_committed(run: Path, capsys: Capture)
     assert status(run, capsys)[1]["operators"]["store"]["queue"] == 3
     (checkpoint / "commits" / "1").touch()
     assert status(run, capsys)[1]["operators"]["store"]["queue"] == 0
+
+
+def test_rows_that_wait_are_known_before_the_first_batch(run: Path, capsys: Capture) -> None:
+    rmtree(RunLayout(run).batches("parse"))
+    parse = status(run, capsys)[1]["operators"]["parse"]
+    assert (parse["queue"], parse["last_commit_at"]) == (30, None)
+    assert parse["oldest_waiting_s"] >= 0
 
 
 @pytest.mark.usefixtures("holder")
