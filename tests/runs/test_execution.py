@@ -2,13 +2,18 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from penstock.runs.execution import exit_code, stop_on_signals
+from penstock.runs.execution import execute, exit_code, stop_on_signals
 from penstock.runs.observer import StopRequest
 from penstock.runs.result import RunResult
+from penstock.runs.spec import SparkSpec
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,25 @@ def test_a_run_that_failed_or_lost_records_is_no_success(ended: str, lost: int, 
     assert exit_code(RunResult.from_json({"ended": ended, "records": balance})) == code
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_a_signal_stopped_says_which(
+    number: signal.Signals, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(
+        _prepared: object, _directory: Path, _observer: object, stop: StopRequest, *_: object
+    ) -> RunResult:
+        stop.is_gentle = True
+        signal.raise_signal(number)
+        return RunResult.from_json({"ended": "stopped", "records": {"offered": 9}})
+
+    monkeypatch.setattr("penstock.runs.spark_run.run_on_spark", run)
+    prepared: Any = SimpleNamespace(spec=SparkSpec(pipeline="images"))
+    shown: Any = View()
+    outcome = execute(prepared, tmp_path / "run", shown)
+    assert (outcome.code, outcome.is_stopped) == (code, True)
+    assert shown.calls == ["watched", "stopping", "ended"]
+
+
 class EndedError(Exception):
     """The process would be gone."""
 
@@ -29,6 +53,14 @@ class View:
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+
+    @contextmanager
+    def watch(self, *_: object) -> Iterator[None]:
+        self.calls.append("watched")
+        yield
+
+    def show_end(self, *_: object) -> None:
+        self.calls.append("ended")
 
     def show_stopping(self) -> None:
         self.calls.append("stopping")

@@ -240,6 +240,25 @@ def test_a_kill_at_any_step_is_finished_by_the_next_start(
     assert steps > 20  # and each of them was the last one of some start
 
 
+def test_a_removal_that_was_cut_short_is_finished_by_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout, less = make_run(tmp_path), shop()
+    del less.operators["total"], less.declared["revenue"]
+
+    def kill(*_: object) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr(migration, "_move", kill)
+        check_description(less, tmp_path, ["total"])
+    assert layout.batches("total").is_dir()  # allowed, begun, and nothing is done yet
+    assert check_description(less, tmp_path) == []
+    assert not layout.batches("total").exists() and not layout.checkpoint("total").exists()
+    assert (tmp_path / "removed" / "total-1" / "batches" / "total").is_dir()
+    assert not (tmp_path / migration.INTENT).exists()
+
+
 def test_a_new_column_in_front_of_state_touches_no_rows(tmp_path: Path) -> None:
     make_run(tmp_path)
     wider = shop("id long, note string, shop string, price double")

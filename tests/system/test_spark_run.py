@@ -209,6 +209,23 @@ def test_a_run_that_has_not_begun_leaves_nothing(
     assert not run.exists()
 
 
+def test_a_run_that_was_there_before_stays_also_without_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, pipeline = tmp_path / "run", tmp_path / "mine.py"
+    pipeline.write_text(MINE)
+    prepared = prepare_spark_run(SparkSpec(pipeline=str(pipeline)))
+    for error in (PenstockError("Spark has ended"), InputError("a", "b")):
+
+        def fails(self: object, lock: object, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(running._Run, "carry_out", fails)
+        with pytest.raises(type(error)):
+            running.run_on_spark(prepared, run, Recorder(), StopRequest())
+    assert (run / "run.toml").is_file() and (run / "journal.jsonl").is_file()
+
+
 # --- which pipeline it is
 
 
