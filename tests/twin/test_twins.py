@@ -17,12 +17,13 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.errors import InputError
 from penstock.runs.result_parts import CountStatistics, LatencyStatistics, RunScores
+from penstock.runs.scores import score
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
-from penstock.twin.twin import read_recorded_run, score_ticks, simulate_twin
+from penstock.twin.twin import read_recorded_run, simulate_twin
 
 pytestmark = pytest.mark.slow
 
@@ -204,8 +205,8 @@ def test_a_profile_of_one_load_predicts_another(
     (tmp_path / "mine.toml").write_text(to_toml(fitted), encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
     real = read_recorded_run(runs / "q1-cosine")
-    twins = [score_ticks(simulate_twin(real, profile, seed), None) for seed in range(3)]
-    found = compare_figures(score_ticks(real.ticks, None), twins)
+    twins = [score(simulate_twin(real, profile, seed), None) for seed in range(3)]
+    found = compare_figures(score(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 

@@ -25,7 +25,7 @@ class ProgressBar:
         *,
         resumes: bool = True,
     ) -> None:
-        self._title, self._stream, self._clock = title, stream or sys.stderr, clock
+        self.title, self._stream, self._clock = title, stream or sys.stderr, clock
         self._resumes = resumes
         self._began_s = clock()
         self._tenths = 0
@@ -48,10 +48,10 @@ class ProgressBar:
         self.last = progress
         done, new = progress.done, progress.total - progress.kept
         if done == 0:
-            self._began_s = self._clock()
+            self._began_s, self._tenths = self._clock(), 0
             if progress.kept:
                 stored = f"{progress.kept} of {progress.total} exist already"
-                print(f"{self._title}: {stored}", file=self._stream)
+                print(f"{self.title}: {stored}", file=self._stream)
         if not new:
             return
         if self._stream.isatty():
@@ -64,7 +64,7 @@ class ProgressBar:
 
     def _line(self, done: int, new: int, bar: str = "") -> str:
         elapsed_s = self._clock() - self._began_s
-        parts = [f"{self._title}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
+        parts = [f"{self.title}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
         if done == new:
             parts.append(f"in {duration(elapsed_s)}")
         elif done:

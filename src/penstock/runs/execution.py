@@ -17,7 +17,7 @@ from penstock.runs.observer import RunObserver, StopRequest
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, default_place
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spec import SparkSpec
+from penstock.runs.spec import SparkSpec, read_spec
 
 _CODES = {"finished": 0, "cut": 0, "failed": 1}
 #: Added to the number of a signal that stopped a run.
@@ -57,6 +57,50 @@ class RunView(Protocol):
         """The run is over."""
 
 
+class ExecutedRuns(NamedTuple):
+    """Runs that have ended, by policy, and the directory with theirs; a single run is ""."""
+
+    outcomes: dict[str, RunOutcome]
+    directory: Path
+
+    @property
+    def code(self) -> int:
+        """The exit code of a process that did nothing else."""
+        return max(outcome.code for outcome in self.outcomes.values())
+
+
+def run_spec(
+    spec: SparkSpec,
+    view: RunView,
+    directory: Path | None = None,
+    allow_removal: Sequence[str] = (),
+) -> ExecutedRuns:
+    """Run a spec on Spark, or resume the run in the directory; default: `runs/NAME-TIME`."""
+    prepared = prepare_spark_run(spec)
+    place = directory or default_directory(prepared, spec.policy)
+    return ExecutedRuns({"": execute(prepared, place, view, allow_removal)}, place)
+
+
+def resume_run(directory: Path, view: RunView, allow_removal: Sequence[str] = ()) -> ExecutedRuns:
+    """Resume the run in a directory, with the spec that it was started with."""
+    return run_spec(read_spec(directory), view, directory, allow_removal)
+
+
+def compare_policies(
+    spec: SparkSpec,
+    policies: Sequence[str],
+    make_view: Callable[[str], RunView],
+    directory: Path | None = None,
+) -> ExecutedRuns:
+    """Run a spec under one policy after the other; `make_view` gets the prefix of messages."""
+    runs = prepare_policies(spec, policies)
+    first = next(iter(runs.values()), None)
+    if first is None:
+        raise InputError("--compare", "names no policy", "see penstock policies")
+    place = directory or default_directory(first, "compare")
+    return ExecutedRuns(execute_all(runs, place, make_view), place)
+
+
 def execute(
     prepared: PreparedSparkRun,
     directory: Path,
@@ -85,13 +129,13 @@ def execute_all(
     runs: Mapping[str, PreparedSparkRun], directory: Path, make_view: Callable[[str], RunView]
 ) -> dict[str, RunOutcome]:
     """Run the same arrivals under one policy after the other, until a signal stops one."""
-    executions: dict[str, RunOutcome] = {}
+    outcomes: dict[str, RunOutcome] = {}
     for number, (name, prepared) in enumerate(runs.items(), start=1):
         view = make_view(f"{number} of {len(runs)}: ")
-        executions[name] = execute(prepared, directory / name, view)
-        if executions[name].is_stopped:
+        outcomes[name] = execute(prepared, directory / name, view)
+        if outcomes[name].is_stopped:
             break
-    return executions
+    return outcomes
 
 
 def exit_code(result: RunResult) -> int:

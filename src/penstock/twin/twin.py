@@ -20,9 +20,7 @@ from penstock.engines.spark.operator_config import min_interval_for
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
-from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import RunDirectory, read_run
-from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import DeclaredOperator, read_operators
@@ -135,8 +133,3 @@ def _operator(
         max_replicas=part.max_replicas,
         queue_limit=part.queue_limit,
     )
-
-
-def score_ticks(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
-    """Return the scores of a run or of its twin."""
-    return score(ticks, objective_s)

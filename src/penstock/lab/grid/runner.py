@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
+from penstock.files.text import explain_os_error
 from penstock.lab.grid.backend import AnySpec, Result, RunBackend, S
 
 Item = TypeVar("Item")
@@ -24,6 +25,8 @@ _LOG = logging.getLogger(__name__)
 #: Version of the files in `results/`.
 VERSION = 1
 RESULTS = "results"
+#: A copy of the grid, in its results directory.
+GRID_FILE = "grid.toml"
 #: Folder with one directory per run, for runs with more files than a result.
 RUNS = "runs"
 
@@ -139,6 +142,14 @@ def read_kept_results(
                 kept[cell].append(dict(stored["result"]))
                 outdated += stored["inputs"] != backend.inputs(task.spec)
     return KeptResults(kept, missing, outdated)
+
+
+def make_directory(out: Path) -> None:
+    """Make a results directory."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -1,5 +1,6 @@
-"""The result of `penstock nexmark verify`, as text and as JSON."""
+"""Results of Nexmark as text and JSON: generated files, and verified queries."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.core.numbers import pretty, table_number
@@ -10,7 +11,7 @@ from penstock.reports.tables import Table, as_text
 _MAX_ROWS = 5
 
 
-def as_json(spec: VerifySpec, result: VerifyResult) -> dict[str, Any]:
+def verification_json(spec: VerifySpec, result: VerifyResult) -> dict[str, Any]:
     """Return the result as a JSON object."""
     return {
         "query": spec.query,
@@ -27,7 +28,7 @@ def as_json(spec: VerifySpec, result: VerifyResult) -> dict[str, Any]:
     }
 
 
-def as_page(spec: VerifySpec, result: VerifyResult) -> str:
+def verification_text(spec: VerifySpec, result: VerifyResult) -> str:
     """Return one table row, and the first rows that differ."""
     figures = {
         "query": spec.query,
@@ -51,3 +52,16 @@ def as_page(spec: VerifySpec, result: VerifyResult) -> str:
         if spec.rescale and count < MIN_CHANGES
     ]
     return "\n".join(lines)
+
+
+def generation_text(figures: Mapping[str, Any]) -> str:
+    """Return the figures of a generated file as one table row."""
+    row = {
+        "file": figures["file"],
+        "events": pretty(figures["events"]),
+        **{name: pretty(count) for name, count in figures["rows"].items()},
+        "event time": f"{table_number(figures['event_time_s'])} s",
+        "size": f"{table_number(figures['bytes'] / 1e6)} MB",
+        "seconds": table_number(figures["seconds"]),
+    }
+    return as_text(Table(columns=tuple(row), rows=(tuple(row.values()),)))
