@@ -22,7 +22,7 @@ from penstock.engines.events import DroppedEvent, FailedEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.key_dealing import replica_of
+from penstock.engines.spark.io.plans import replica_of
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engines.microbatch.event_counts import MAX_BINS, merge, sketch
-from penstock.engines.spark.io.key_dealing import key_mask, replica_of
+from penstock.engines.spark.io.plans import key_mask, replica_of
 
 STAMP = pa.timestamp("us", "UTC")
 

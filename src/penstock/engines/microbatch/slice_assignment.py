@@ -1,4 +1,4 @@
-"""Assigns the slices of an operator to the replicas of its next batch. Pure.
+"""Assigns the slices of an operator to the replicas of its next batch, and reads moves. Pure.
 
 The version of a state is that of the source's offset: Spark's offset log fixes the rows of a batch,
 so a batch that runs again begins with the same state and ends with the same, with any number of
@@ -8,9 +8,11 @@ replicas.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from penstock.core.decision import Move
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.placement import place
 from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.errors import InputError, nearest
 from penstock.pipelines.stateful.watermark import watermark_after
 from penstock.state.state_files import StateFile
 from penstock.state.version import FileMerge, Version, next_version
@@ -97,3 +99,34 @@ def version_after(
     """Return the version that a batch leaves."""
     version = (before.state if before else None) or Version(slices=slices)
     return next_version(version, state_files, merged, watermark)
+
+
+def read_moves(moves: Iterable[Move], slices: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    """Return, by operator, the replica that each slice moves to.
+
+    A move names a slice, such as `count/12`, and a replica, such as `count/2`.
+
+    >>> read_moves([Move("count/12", "count/0", "count/2")], {"count": 64})
+    {'count': {12: 2}}
+    """
+    found: dict[str, dict[int, int]] = {}
+    for move in moves:
+        operator, number = _read(move.slice, "slice")
+        other, home = _read(move.destination, "destination")
+        if operator not in slices:
+            problem = f"{operator!r} is no operator with slices"
+            raise InputError("moves", problem, nearest(operator, slices))
+        if other != operator:
+            raise InputError("moves", f"slice {move.slice} cannot leave {operator}")
+        if number >= slices[operator]:
+            raise InputError("moves", f"{operator} has {slices[operator]} slices, got {number}")
+        found.setdefault(operator, {})[number] = home
+    return found
+
+
+def _read(text: str, field: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("/")
+    if not name or not number.isdecimal():
+        problem = f"must be an operator and a number, such as count/3, got {text!r}"
+        raise InputError(f"moves.{field}", problem)
+    return name, int(number)

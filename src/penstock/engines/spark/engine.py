@@ -12,13 +12,14 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.engines.events import Event
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
-from penstock.engines.microbatch.slice_moves import read_moves
+from penstock.engines.microbatch.slice_assignment import read_moves
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
-from penstock.engines.spark.ingest.ingest_group import Ingests
+from penstock.engines.spark.ingest.tracker import Ingests
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.commands import Command, write_command
+from penstock.engines.spark.io.publication import recover
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.native_state.progress import LateRowCounter
 from penstock.engines.spark.native_state.rescaler import Rescaler
@@ -32,7 +33,6 @@ from penstock.engines.spark.queries.query_supervisor import (
     QuerySupervisor,
     waiting_text,
 )
-from penstock.engines.spark.recovery.publication_repair import recover
 from penstock.engines.spark.recovery.reconciliation import reconcile
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
-from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.steady_log import SteadyLog
+from penstock.engines.spark.io.batch_log import BatchLog, SteadyLog
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator

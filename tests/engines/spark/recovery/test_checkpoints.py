@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.kinds.native_offsets import plan_of, shared
+from penstock.engines.spark.kinds.native import plan_of, shared
 from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic

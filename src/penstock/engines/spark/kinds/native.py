@@ -1,6 +1,7 @@
 """The kind *native* on Spark: Spark keeps the state; a change of replicas stops the query."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -9,7 +10,6 @@ from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan
 from penstock.engines.spark.kinds.frame_task import write_native
 from penstock.engines.spark.kinds.kind import QueryParts, SourceRules, SparkKind, TaskResult
-from penstock.engines.spark.kinds.native_offsets import plan_of, shared, stamp_us
 from penstock.engines.spark.kinds.task_context import batch_number
 from penstock.engines.spark.native_state.repartition import native_settings
 from penstock.engines.spark.operator_bundle import OperatorBundle
@@ -19,10 +19,11 @@ from penstock.engines.spark.queries.builder import (
     size_settings,
     stateful_part,
 )
-from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.function_call import call_frame
+from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import EVENT
 
 
@@ -82,3 +83,36 @@ KIND = SparkNativeKind(
     has_spark_state=True,
     syncs_checkpoint=True,
 )
+
+
+def plan_of(layout: RunLayout, operator: str, batch: int) -> BatchPlan:
+    """Return what a batch reads; its tasks are Spark's matter."""
+    checkpoint = layout.checkpoint(operator)
+    mine, before = planned_batch(checkpoint, batch), planned_batch(checkpoint, batch - 1)
+    assert mine is not None  # it is planned before it runs
+    begun = before.ends if before else {}
+    start = {name: begun[name] if name in begun else _first(layout, name) for name in mine.ends}
+    return BatchPlan(start=start, end=mine.ends, planned_at=mine.planned_at, tasks=())
+
+
+def shared(tasks: Sequence[TaskRecord], plan: BatchPlan) -> tuple[TaskRecord, ...]:
+    """Count the rows of a batch to its tasks, to each as many: who had which is not known."""
+    rows = sum(plan.end[name] - start for name, start in plan.start.items())
+    each, rest = divmod(rows, len(tasks)) if tasks else (0, 0)
+    return tuple(replace(task, rows_in=each + (at < rest)) for at, task in enumerate(tasks))
+
+
+def stamp_us(layout: RunLayout, operator: str, batch: int) -> int:
+    """When the last rows of a batch were due: what it lets out is due with them."""
+    plan = plan_of(layout, operator, batch)
+    found = [
+        rows[EVENT].cast("int64")[0].as_py()
+        for name, end in plan.end.items()
+        if end > plan.start[name]
+        for rows in Topic.open(layout.topic(name)).read(end - 1, end, [EVENT])
+    ]
+    return max(found, default=int(plan.planned_at * 1e6))
+
+
+def _first(layout: RunLayout, topic: str) -> int:
+    return Topic.open(layout.topic(topic)).first
