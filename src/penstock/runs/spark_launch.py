@@ -101,7 +101,7 @@ class SparkLauncher:
             session,
             prepared.pipeline,
             self._layout,
-            pace=BatchTiming(
+            timing=BatchTiming(
                 batch_s=prepared.spec.batch_s,
                 min_interval_s=min_interval_for(prepared.spec.batch_s),
                 window_s=prepared.window_s,

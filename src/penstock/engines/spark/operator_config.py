@@ -85,7 +85,7 @@ class OperatorConfig:
 
 
 def make_operator_config(
-    pipeline: Pipeline, operator: Operator, pace: BatchTiming
+    pipeline: Pipeline, operator: Operator, timing: BatchTiming
 ) -> OperatorConfig:
     """Return what an operator of a pipeline keeps to."""
     options = operator.options
@@ -105,8 +105,8 @@ def make_operator_config(
         queue_size=options.queue_size,
         dropped_to=options.dropped_to,
         limits=behind,
-        batch_s=pace.batch_s,
-        min_interval_s=pace.min_interval_s,
+        batch_s=timing.batch_s,
+        min_interval_s=timing.min_interval_s,
         idle_s=pipeline.idle_s,
         keeps_batches=kind.source.needs_whole_batches or _feeds_time(pipeline, operator),
         source=kind.source,

@@ -78,22 +78,22 @@ class BatchSupervisor:
         self,
         layout: RunLayout,
         operators: Mapping[str, Operator],
-        followed: Mapping[str, OperatorTracker],
-        starter: QuerySupervisor,
+        trackers: Mapping[str, OperatorTracker],
+        query_supervisor: QuerySupervisor,
         usual_s: float,
     ) -> None:
         """`usual_s` is what a batch shall take."""
-        self._layout, self._operators, self._followed = layout, operators, followed
-        self._starter = starter
+        self._layout, self._operators, self._trackers = layout, operators, trackers
+        self._query_supervisor = query_supervisor
         self._timers = {name: BatchTimer(usual_s) for name in operators}
         #: While operators start, their batches wait for processes, and nothing is slow.
         self.is_timing = False
 
-    def look(self) -> list[Event]:
+    def update(self) -> list[Event]:
         """Start again what failed; return what happened, by the wall clock."""
-        events = self._starter.watch(self.position)
-        for name, query in self._starter.queries.items() if self.is_timing else ():
-            if name not in self._starter.failed:
+        events = self._query_supervisor.watch(self.position)
+        for name, query in self._query_supervisor.queries.items() if self.is_timing else ():
+            if name not in self._query_supervisor.failed:
                 events += self._slow(name, query)
         return events
 
@@ -103,8 +103,8 @@ class BatchSupervisor:
         return batch, self._rows(name, batch)
 
     def _next_batch(self, name: str) -> int:
-        if name in self._followed:
-            return self._followed[name].log.next
+        if name in self._trackers:
+            return self._trackers[name].log.next
         if not self._layout.batches(name).is_dir():  # as of an egress, which has no records
             return 0
         last = BatchLog(self._layout.batches(name)).last()
@@ -118,7 +118,7 @@ class BatchSupervisor:
         return rows_of(dict(plan.start), dict(plan.end))
 
     def _slow(self, name: str, query: StreamingQuery) -> list[Event]:
-        batch = self._followed[name].log.next if name in self._followed else 0
+        batch = self._trackers[name].log.next if name in self._trackers else 0
         is_busy = is_working(query)
         seconds = self._timers[name].look(time.monotonic(), batch, is_busy=is_busy)
         if seconds is None:
@@ -147,7 +147,7 @@ class BatchSupervisor:
 
     def is_quiet(self, name: str) -> bool:
         """Whether no batch of an operator runs now."""
-        return self._kind(name).is_quiet(self._starter.queries[name])
+        return self._kind(name).is_quiet(self._query_supervisor.queries[name])
 
     def _kind(self, name: str) -> SparkKind:
         return find_spark_kind(self._operators[name].kind)
@@ -155,7 +155,7 @@ class BatchSupervisor:
     def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
         """Let running batches end, then stop all queries; say what is waited for."""
         began, said = time.monotonic(), -inf
-        for name, query in self._starter.queries.items():
+        for name, query in self._query_supervisor.queries.items():
             while not self.is_quiet(name) and time.monotonic() - began < patience_s:
                 waited_s = time.monotonic() - began
                 if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
