@@ -22,7 +22,7 @@ from penstock.engines.events import DroppedEvent, FailedEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.plans import replica_of
+from penstock.engines.spark.io.plans import assign_replicas
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -108,7 +108,7 @@ def _check_keys(layout: RunLayout, records: list[Any]) -> None:
             words = [
                 w for b in read_rows(path, segment, 0, segment.rows) for w in b["word"].to_pylist()
             ]
-            homes = set(replica_of(pa.array(words), record.replicas).tolist())
+            homes = set(assign_replicas(pa.array(words), record.replicas).tolist())
             assert len(homes) == 1
             by_segment.append(homes)
         assert len(set.union(*by_segment)) == len(by_segment)

@@ -26,7 +26,7 @@ from penstock.engines.spark.queries.builder import make_query, make_topics
 from penstock.engines.spark.queries.query_supervisor import (
     SAY_EVERY_S,
     QuerySupervisor,
-    waiting_text,
+    format_waiting,
 )
 from penstock.engines.spark.recovery.reconciliation import reconcile
 from penstock.engines.spark.run_layout import RunLayout
@@ -139,7 +139,7 @@ class SparkEngine:
                 return
             if now - said > SAY_EVERY_S:
                 said = now
-                self._say(waiting_text(waiting, now - began))
+                self._say(format_waiting(waiting, now - began))
             time.sleep(LOOK_S)
 
     def _not_started(self) -> list[str]:

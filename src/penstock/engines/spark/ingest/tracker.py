@@ -16,8 +16,8 @@ from penstock.engines.port import IngestStatus
 from penstock.engines.spark.ingest.backlog import (
     Backlog,
     FileCount,
-    file_directory,
-    offsets_read,
+    count_offsets,
+    find_directory,
     read_backlog,
 )
 from penstock.engines.spark.io.batch_log import BatchLog, SteadyLog
@@ -113,10 +113,10 @@ class IngestTracker:
         )
 
     def _backlog(self, number: int, source: Mapping[str, Any], is_new: bool) -> Backlog | None:
-        backlog, directory = read_backlog(source), file_directory(source)
+        backlog, directory = read_backlog(source), find_directory(source)
         if backlog is None and directory is not None:
             return self._file_backlog(number, directory)
-        read = offsets_read(source)
+        read = count_offsets(source)
         rows, offsets = self._read.get(number, (0.0, 0.0))
         if is_new and read:
             rows, offsets = rows + source.get("numInputRows", 0), offsets + read

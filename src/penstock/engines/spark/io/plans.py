@@ -73,7 +73,7 @@ class TaskInput:
             for batch in part.read(columns):
                 size = batch.num_rows
                 if self.key is not None:
-                    batch = batch.filter(key_mask(batch[self.key], self.index, self.replicas))
+                    batch = batch.filter(mask_key(batch[self.key], self.index, self.replicas))
                 yield part, passed, batch
                 passed += size
 
@@ -118,15 +118,15 @@ def load_pickle(path: Path) -> object:
         raise InputError(str(path), f"is empty or damaged: {error}", hint) from None
 
 
-def key_mask(column: pa.Array, index: int, replicas: int) -> pa.Array:
+def mask_key(column: pa.Array, index: int, replicas: int) -> pa.Array:
     """Return which rows belong to replica `index` of `replicas`."""
-    return pa.array(replica_of(column, replicas) == index)
+    return pa.array(assign_replicas(column, replicas) == index)
 
 
-def replica_of(column: pa.Array, replicas: int) -> NDArray[np.int64]:
+def assign_replicas(column: pa.Array, replicas: int) -> NDArray[np.int64]:
     """Return the replica of each row; a missing key falls to replica 0.
 
-    >>> replica_of(pa.array(["a", "b", "a", None]), 4).tolist()
+    >>> assign_replicas(pa.array(["a", "b", "a", None]), 4).tolist()
     [3, 1, 3, 0]
     """
     if pa.types.is_integer(column.type):

@@ -17,17 +17,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_totals import TotalsRules, with_totals
+from penstock.engines.microbatch.operator_totals import TotalsRules, add_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
-from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
-from penstock.engines.spark.queries.query_status import is_beginning, is_between_batches
+from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, estimate_s
+from penstock.engines.spark.queries.query_status import is_between_batches, is_starting
 from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.recovery.checkpoints import (
     OFFSETS,
     PlannedBatch,
-    last_batch,
+    read_last_batch,
     read_log,
     sync_batch,
 )
@@ -60,7 +60,7 @@ class Rescaler:
 
     def finish(self, name: str, first: int) -> int:
         """Complete an interrupted change; return the number of partitions of the state."""
-        last = last_batch(self._layout.checkpoint(name))
+        last = read_last_batch(self._layout.checkpoint(name))
         if last is None:
             return first
         target = RescaleLog.load(self._layout, name).target
@@ -83,7 +83,7 @@ class Rescaler:
         """Return the expected seconds of a change, from past ones; None before the first."""
         costs = RescaleLog.load(self._layout, name).costs
         return (
-            expected_s(costs, count_state_rows(self._query_supervisor.queries[name]))
+            estimate_s(costs, count_state_rows(self._query_supervisor.queries[name]))
             if costs
             else None
         )
@@ -182,7 +182,7 @@ class Rescaler:
         deadline = time.monotonic() + MAX_WAIT_S
         while time.monotonic() < deadline:
             query = self._query_supervisor.queries[name]
-            idle = query.isActive and not is_beginning(query) and is_between_batches(query)
+            idle = query.isActive and not is_starting(query) and is_between_batches(query)
             if idle and self._last(name).is_committed:
                 return
             if self._is_closing or name in self._query_supervisor.failed:
@@ -192,7 +192,7 @@ class Rescaler:
 
     def _wait_for_start(self, name: str) -> None:
         deadline = time.monotonic() + MAX_WAIT_S
-        while is_beginning(self._query_supervisor.queries[name]):
+        while is_starting(self._query_supervisor.queries[name]):
             if time.monotonic() > deadline:
                 raise RescaleError(f"{name} did not begin within {MAX_WAIT_S:g} s")
             time.sleep(0.01)
@@ -218,7 +218,7 @@ class Rescaler:
         )
         sync_batch(self._layout.checkpoint(name), last.number)
         batches = BatchLog(self._layout.batches(name))
-        batches.put(with_totals(record, batches.get(last.number - 1), TotalsRules()))
+        batches.put(add_totals(record, batches.get(last.number - 1), TotalsRules()))
         log.target = None
         log.save(self._layout, name)
         return last
@@ -240,7 +240,7 @@ class Rescaler:
                     raise
 
     def _last(self, name: str) -> PlannedBatch:
-        last = last_batch(self._layout.checkpoint(name))
+        last = read_last_batch(self._layout.checkpoint(name))
         if last is None:
             raise RescaleError(f"{name} has had no batch yet")
         return last

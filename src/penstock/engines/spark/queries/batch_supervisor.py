@@ -16,7 +16,7 @@ from penstock.engines.spark.io.call_marker import read_marks
 from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
 from penstock.engines.spark.queries.query_status import is_working
 from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
-from penstock.engines.spark.queries.retries import Rows, rows_of
+from penstock.engines.spark.queries.retries import Rows, list_ranges
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
@@ -115,7 +115,7 @@ class BatchSupervisor:
             plan = self._kind(name).planned_input(self._layout, name, batch)
         except (OSError, InputError, AssertionError):  # it has not planned any batch yet
             return ()
-        return rows_of(dict(plan.start), dict(plan.end))
+        return list_ranges(dict(plan.start), dict(plan.end))
 
     def _slow(self, name: str, query: StreamingQuery) -> list[Event]:
         batch = self._trackers[name].log.next if name in self._trackers else 0
@@ -160,15 +160,15 @@ class BatchSupervisor:
                 waited_s = time.monotonic() - began
                 if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
                     said = waited_s
-                    say(ending_text(name, waited_s))
+                    say(format_ending(name, waited_s))
                 time.sleep(0.05)
             query.stop()
 
 
-def ending_text(name: str, seconds: float) -> str:
+def format_ending(name: str, seconds: float) -> str:
     """Say whose batch is waited for.
 
-    >>> ending_text("enrich", 12.3)
+    >>> format_ending("enrich", 12.3)
     'waiting for the batch of enrich, 12 s; press Ctrl-C again to stop at once'
     """
     return f"waiting for the batch of {name}, {seconds:.0f} s; press Ctrl-C again to stop at once"
