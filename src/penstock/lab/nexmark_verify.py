@@ -151,7 +151,9 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     """Fill the topics, let the query process them, and compare the output."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
-    engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
+    engine = SparkEngine(
+        spark, pipeline, layout, timing=BatchTiming(batch_s=0.5, min_interval_s=0.1)
+    )
     counter = _BatchCounter(pipeline, layout)
     start_s = time.monotonic()
     engine.start()
