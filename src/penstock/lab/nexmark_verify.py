@@ -80,7 +80,7 @@ class VerifySpec:
             raise InputError("--query", problem, nearest(self.query, QUERIES))
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
-        check_variant(self.query, self.query_variant, list(QUERIES[self.query].TRUTHS))
+        check_variant(self.query, self.query_variant, list(QUERIES[self.query].truths))
 
     @property
     def query_variant(self) -> Variant:
@@ -162,7 +162,7 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     finally:
         engine.stop()
     counter.update()
-    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.query_variant]
+    truth: QueryTruth = QUERIES[spec.query].truths[spec.query_variant]
     closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
     rows = _rows(Topic.open(layout.topic(OUT)))
