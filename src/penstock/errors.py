@@ -5,6 +5,7 @@ PenstockError
 ├── NotReadyError    the engine has no measures yet; the loop skips this tick
 ├── AnswerError      a policy answered nonsense; a loop on Spark journals it and changes nothing
 ├── PolicyError      a policy raised an exception; likewise
+├── RunError         an operator failed for good, or records were lost (exit code 1)
 ├── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
 └── TopicError       a topic cannot be read or written (exit code 1)
     ├── TruncatedError   rows that retention has removed were asked for
@@ -79,6 +80,10 @@ class PolicyError(PenstockError):
 
     def __str__(self) -> str:
         return f"{self.policy} failed: {self.problem}"
+
+
+class RunError(PenstockError):
+    """A run on Spark ended because an operator failed, or it lost records."""
 
 
 class RescaleError(PenstockError):

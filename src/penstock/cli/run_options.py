@@ -63,9 +63,13 @@ def run_pipeline(args: argparse.Namespace) -> int:
     # imported here because it loads Spark, which other commands do not need
     from penstock.reports.run_view import ScreenView  # noqa: PLC0415
     from penstock.runs.execution import compare_policies, resume_run, run_spec  # noqa: PLC0415
+    from penstock.runs.preparation import LaunchOptions  # noqa: PLC0415
 
     _check_options(args)
     out = Path(args.out) if args.out else None
+    options = LaunchOptions(
+        available_now=args.available_now, allow_removal=tuple(args.allow_removal)
+    )
     if args.compare is not None:
         names = [name.strip() for name in args.compare.split(",") if name.strip()]
         runs = compare_policies(
@@ -75,9 +79,9 @@ def run_pipeline(args: argparse.Namespace) -> int:
             out,
         )
     elif args.resume is not None:
-        runs = resume_run(Path(args.resume), ScreenView(plain=args.plain), args.allow_removal)
+        runs = resume_run(Path(args.resume), ScreenView(plain=args.plain), options)
     else:
-        runs = run_spec(read_run_spec(args), ScreenView(plain=args.plain), out, args.allow_removal)
+        runs = run_spec(read_run_spec(args), ScreenView(plain=args.plain), out, options)
     return _print_results(runs, args)
 
 

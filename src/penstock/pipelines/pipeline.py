@@ -19,8 +19,8 @@
 ('large',)
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError
@@ -37,6 +37,17 @@ from penstock.pipelines.topic_declaration import (
 from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.schema import parse_schema
 from penstock.workloads.pattern import ArrivalName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Unpack
+
+    from pyspark.sql import SparkSession
+
+    from penstock.api.options import RunOptions
+    from penstock.api.run_handle import Run
+    from penstock.core.policy import Policy
+    from penstock.workloads.workload import Workload
 
 Make = TypeVar("Make", bound=MakeRows)
 
@@ -126,6 +137,36 @@ class Pipeline(OperatorDecorators):
                 _add(topics, operator.options.dropped_to, next(inputs, None))
             find_kind(operator.kind).add_topics(operator, topics)
         return topics
+
+    def run(
+        self,
+        workload: "str | Workload | None" = None,
+        policy: "str | Policy | None" = None,
+        *,
+        out: "str | Path | None" = None,
+        spark: "SparkSession | None" = None,
+        background: bool = False,
+        available_now: bool = False,
+        progress: bool | None = None,
+        allow_removal: Iterable[str] = (),
+        **options: "Unpack[RunOptions]",
+    ) -> "Run":
+        """Run this pipeline on Spark; see `penstock.run`, which also takes names and files."""
+        # the API is above this room; it is loaded when a run starts
+        from penstock.api.execution import run  # noqa: PLC0415
+
+        return run(
+            self,
+            workload,
+            policy,
+            out=out,
+            spark=spark,
+            background=background,
+            available_now=available_now,
+            progress=progress,
+            allow_removal=allow_removal,
+            **options,
+        )
 
     def check(self) -> Topology:
         """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""

@@ -103,6 +103,9 @@ def load_pipeline(name: str) -> Pipeline:
     if name.endswith(".py") or "/" in name:
         return only_pipeline(load_file(Path(name)), name)
     if name not in demo_names():
-        hint = nearest(name, demo_names()) + "; a file is given as ./my_pipeline.py"
+        hint = nearest(name, demo_names()) + (
+            "; a file is given as ./my_pipeline.py; a run that a Python program started is resumed"
+            " there, with Pipeline.run(out=DIR)"
+        )
         raise InputError("pipeline", f"unknown pipeline {name!r}", hint.removeprefix("; "))
     return only_pipeline(import_module(f"{demos.__name__}.{name.replace('-', '_')}"), name)

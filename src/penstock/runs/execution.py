@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,7 @@ from typing import NamedTuple, Protocol
 from penstock.engines.spark.run_layout import read_json
 from penstock.errors import InputError
 from penstock.runs.observer import RunObserver, StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, default_place
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
@@ -73,17 +75,21 @@ def run_spec(
     spec: SparkSpec,
     view: RunView,
     directory: Path | None = None,
-    allow_removal: Sequence[str] = (),
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
 ) -> ExecutedRuns:
     """Run a spec on Spark, or resume the run in the directory; default: `runs/NAME-TIME`."""
     prepared = prepare_spark_run(spec)
     place = directory or default_directory(prepared, spec.policy)
-    return ExecutedRuns({"": execute(prepared, place, view, allow_removal)}, place)
+    return ExecutedRuns({"": execute(prepared, place, view, options)}, place)
 
 
-def resume_run(directory: Path, view: RunView, allow_removal: Sequence[str] = ()) -> ExecutedRuns:
+def resume_run(
+    directory: Path,
+    view: RunView,
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
+) -> ExecutedRuns:
     """Resume the run in a directory, with the spec that it was started with."""
-    return run_spec(read_spec(directory), view, directory, allow_removal)
+    return run_spec(read_spec(directory), view, directory, options)
 
 
 def compare_policies(
@@ -105,24 +111,35 @@ def execute(
     prepared: PreparedSparkRun,
     directory: Path,
     view: RunView,
-    allow_removal: Sequence[str] = (),
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
+    stop: StopRequest | None = None,
 ) -> RunOutcome:
     """Run what is prepared, or continue the run in the directory unless it has finished."""
+    _check_options(prepared, options)
     # not before everything is checked: it takes a second to load
     from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
 
-    finished = _finished_result(prepared.spec, directory)
+    stop = stop or StopRequest()
+    finished = _finished_result(prepared.spec, directory) if not options.available_now else None
     if finished is not None:
         view.show_finished(directory)
         return RunOutcome(finished, exit_code(finished))
-    stop = StopRequest()
     with (
         view.watch(prepared, directory, stop) as observer,
         stop_on_signals(stop, view) as signals,
     ):
-        result = run_on_spark(prepared, directory, observer, stop, allow_removal)
+        result = run_on_spark(prepared, directory, observer, stop, options)
     view.show_end(prepared, directory, result)
     return RunOutcome(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
+
+
+def _check_options(prepared: PreparedSparkRun, options: LaunchOptions) -> None:
+    if options.available_now and prepared.load is not None:
+        problem = f"{prepared.pipeline.name} produces its rows, and there are none before it runs"
+        raise InputError("--available-now", problem, "use it with @ingest or external topics")
+    if options.session is not None and prepared.master is not None:
+        problem = "the session that is given has a master already"
+        raise InputError("--master", problem, "leave it out")
 
 
 def execute_all(
@@ -186,6 +203,9 @@ def stop_on_signals(stop: StopRequest, view: RunView) -> Iterator[list[int]]:
     from penstock.engines.spark.cluster.session import kill_session  # noqa: PLC0415  (loads Spark)
 
     signals: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield signals  # Python delivers signals to the main thread only
+        return
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if signals:

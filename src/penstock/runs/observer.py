@@ -87,6 +87,28 @@ class LoadSource(Protocol):
         """What ended it before its time."""
 
 
+class BoundedInput(Protocol):
+    """What an engine says of input that was bounded at its start."""
+
+    @property
+    def is_input_read(self) -> bool:
+        """Whether everything that was there at the start has been read."""
+
+
+class AvailableInput:
+    """The input that was there when a run started: done when it has been read."""
+
+    error: BaseException | None = None
+
+    def __init__(self, engine: BoundedInput) -> None:
+        self._engine = engine
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+        return self._engine.is_input_read
+
+
 class StopCondition:
     """Says when a run is over: it was asked to stop, an operator failed, or all is processed."""
 

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import InputError
-from penstock.runs.result_parts import ResultPart, RunScores
+from penstock.runs.result_parts import (
+    CountStatistics,
+    LatencyStatistics,
+    ObjectiveScore,
+    ResultPart,
+    RunScores,
+)
 from penstock.runs.spark_result import SparkResult
 
 
@@ -30,6 +36,26 @@ class RunResult:
     #: None for a simulated run.
     spark: SparkResult | None = None
     hindsight: HindsightCost | None = None
+
+    @property
+    def replicas(self) -> CountStatistics:
+        """Replicas of all operators together over the run; zeros if nothing was measured."""
+        return self.scores.replicas if self.scores is not None else CountStatistics()
+
+    @property
+    def latency_s(self) -> LatencyStatistics:
+        """Latency from when records were due to when they were through."""
+        return self.scores.latency_s if self.scores is not None else LatencyStatistics()
+
+    @property
+    def objective(self) -> ObjectiveScore:
+        """The latency objective, and the share of records above it."""
+        return self.scores.slo if self.scores is not None else ObjectiveScore()
+
+    @property
+    def replica_hours(self) -> float:
+        """The cost of the run."""
+        return self.scores.replica_hours if self.scores is not None else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries, all figures side by side."""

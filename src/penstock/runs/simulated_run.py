@@ -21,6 +21,7 @@ from penstock.errors import InputError
 from penstock.runs.journal_header import make_header
 from penstock.runs.preparation import (
     PreparedRun,
+    RunObjects,
     check_positive,
     find_operator_policy,
     parse_params,
@@ -84,14 +85,19 @@ class PreparedSimulation(PreparedRun):
         return RunResult(spec=asked, scores=scores.result(), rescales_possible=possible)
 
 
-def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
+def prepare_simulation(
+    spec: SimulationSpec,
+    objects: RunObjects = RunObjects(),  # noqa: B008  (immutable)
+) -> PreparedSimulation:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
     profile = with_changes(load_profile(spec.engine), spec.profile)
-    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    load = objects.workload or make_workload(
+        spec.workload, spec.minutes, spec.seed, dict(spec.workload_params)
+    )
     pipeline = _pipeline(spec, profile, load)
-    policy = find_operator_policy(spec.policy)
+    policy = find_operator_policy(spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load))
     guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s

@@ -22,6 +22,7 @@ from penstock.runs.journal_header import SPARK, make_header
 from penstock.runs.journal_parts import Limits
 from penstock.runs.preparation import (
     PreparedRun,
+    RunObjects,
     check_positive,
     find_operator_policy,
     parse_params,
@@ -107,19 +108,30 @@ class PreparedSparkRun(PreparedRun):
         return header | {"duration_s": length_s}
 
 
-def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
-    """Load and check everything that a run needs; `InputError` names what is wrong."""
+def prepare_spark_run(
+    spec: SparkSpec,
+    objects: RunObjects = RunObjects(),  # noqa: B008  (immutable)
+    slots: int | None = None,
+) -> PreparedSparkRun:
+    """Load and check everything that a run needs; `InputError` names what is wrong.
+
+    `slots` is the number of tasks that an existing session runs at once.
+    """
     faster = check_speed_up(spec.speed_up)
-    pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
+    pipeline, numbers, following = (
+        (objects.pipeline, {}, None)
+        if objects.pipeline is not None
+        else build_pipeline(spec.pipeline, spec.numbers)
+    )
     topology = pipeline.check_scaled()
     master = parse_master(spec.master) if spec.master is not None else None
     executors = _executors(spec, master, pipeline)
-    load = _load(spec, pipeline)
+    load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
         pipeline = following(load)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
-    policy = find_operator_policy(spec.policy)
+    policy = find_operator_policy(spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load, objective_s))
     interval_s = _interval_s(spec)
     prepared = PreparedSparkRun(
@@ -131,7 +143,10 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
         policy=policy,
         params=speed_up_params(parse_params(policy, defaults, spec.params), faster),
         guards=speed_up_params(
-            Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster
+            Guards.parse(
+                _guards(spec.guards, objective_s, _room(pipeline, executors, slots)), "guard"
+            ),
+            faster,
         ),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
@@ -146,14 +161,17 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     return prepared
 
 
-def _load(spec: SparkSpec, pipeline: Pipeline) -> Workload | None:
+def _load(spec: SparkSpec, pipeline: Pipeline, given: Workload | None) -> Workload | None:
     if not pipeline.feeds:
         _refuse_workload(spec, pipeline)
         return None
     name = spec.workload or WORKLOAD
-    own = natural_minutes(parse(name))
-    minutes = spec.minutes or min(own, max(1, round(RUN_MINUTES * spec.speed_up)))
-    load = make_workload(name, minutes, spec.seed, dict(spec.workload_params))
+    if given is not None:
+        load = given
+    else:
+        own = natural_minutes(parse(name))
+        minutes = spec.minutes or min(own, max(1, round(RUN_MINUTES * spec.speed_up)))
+        load = make_workload(name, minutes, spec.seed, dict(spec.workload_params))
     try:
         return load.sped_up(spec.speed_up) * spec.rate_scale
     except InputError as wrong:
@@ -218,11 +236,22 @@ def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Ex
     return rules
 
 
+def _room(pipeline: Pipeline, executors: ExecutorRules | None, slots: int | None) -> int | None:
+    """Return how many replicas run at once at most; None where there is room for all."""
+    if slots is None:
+        return executors.room if executors is not None else None
+    least = sum(operator.options.min_replicas for operator in pipeline.operators.values())
+    if slots < least:
+        problem = f"runs {slots} tasks at once, {pipeline.name} needs {least}"
+        raise InputError("spark", problem, f"start the session with master local[{least}] or more")
+    return slots
+
+
 def _guards(
-    asked: Mapping[str, Any], objective_s: float | None, executors: ExecutorRules | None
+    asked: Mapping[str, Any], objective_s: float | None, room_for: int | None
 ) -> Mapping[str, Any]:
     # replicas without room would only take turns
-    room = {"budget": executors.room} if executors is not None else {}
+    room = {"budget": room_for} if room_for is not None else {}
     draining = {"hold_while_draining": DRAIN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
     return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}

@@ -94,7 +94,12 @@ def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
     add_run_options(parser)
     add("--out", metavar="DIR", help="run directory (default: runs/NAME-TIME)")
     parser.set_defaults(
-        workload="cosine", rate_scale=RATE_SCALE, speed_up=SPEED_UP, resume=None, allow_removal=[]
+        workload="cosine",
+        rate_scale=RATE_SCALE,
+        speed_up=SPEED_UP,
+        resume=None,
+        allow_removal=[],
+        available_now=False,
     )
 
 

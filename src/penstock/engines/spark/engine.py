@@ -53,11 +53,14 @@ class SparkEngine:
         retry_for_s: float = inf,
         say: Callable[[str], None] = lambda _: None,
         report: Callable[[Event], None] = lambda _: None,
+        available_now: bool = False,
     ) -> None:
         """`say` gets lines for people; `report` gets events of queries as they happen.
 
-        `begin_s` are the seconds that the run had lasted before this start.
+        `begin_s` are the seconds that the run had lasted before this start. With `available_now`,
+        ingests end when they have read what was there at the start.
         """
+        self._available_now = available_now
         self._spark, self.pipeline, self.layout, self._timing = spark, pipeline, layout, timing
         #: None where one process runs all replicas.
         self.executors = executors
@@ -115,7 +118,15 @@ class SparkEngine:
         if name in self._native:
             replicas = self._rescaler.finish(name, replicas)
         write_command(self.layout, name, Command(replicas=replicas))
-        start = make_query(self._spark, self.pipeline, operator, self.layout, config, replicas)
+        start = make_query(
+            self._spark,
+            self.pipeline,
+            operator,
+            self.layout,
+            config,
+            replicas,
+            available_now=self._available_now,
+        )
         self._query_supervisor.add(
             name,
             start,
@@ -243,6 +254,14 @@ class SparkEngine:
     def operator_errors(self) -> Mapping[str, str]:
         """Operators that stopped, with the reason."""
         return dict(self._query_supervisor.failed)
+
+    @property
+    def is_input_read(self) -> bool:
+        """Whether all ingests have read what was there at the start, and no query restarts."""
+        supervisor, operators = self._query_supervisor, self.pipeline.operators.values()
+        ingests = [operator.name for operator in operators if not operator.reads]
+        is_read = all(not supervisor.queries[name].isActive for name in ingests)
+        return is_read and not supervisor.restarting
 
     @property
     def is_drained(self) -> bool:

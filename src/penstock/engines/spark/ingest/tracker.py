@@ -224,7 +224,7 @@ class Ingests:
         """Read the progress of the ingests from Spark; return events."""
         events: list[Event] = []
         for name, tracker in self.trackers.items():
-            if name in queries and queries[name].isActive:
+            if name in queries:
                 events += tracker.take_progress(queries[name].lastProgress, now)
         return events
 

@@ -126,10 +126,13 @@ def make_query(
     layout: RunLayout,
     config: OperatorConfig,
     partitions: int = 1,
+    *,
+    available_now: bool = False,
 ) -> Callable[[], StreamingQuery]:
     """Make an operator's query and the topics that it writes; return what starts it.
 
-    State of Spark's own is cut into so many partitions at the very first start.
+    State of Spark's own is cut into so many partitions at the very first start. With
+    `available_now`, a query that reads from outside ends when it has read what is there.
     """
     config.save(layout)
     kind = find_spark_kind(operator.kind)
@@ -144,6 +147,8 @@ def make_query(
     parts = kind.make_query(context)
     checkpoint = str(layout.checkpoint(operator.name).resolve())
     writer = parts.writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+    if available_now and kind.reads_outside:
+        writer = writer.trigger(availableNow=True)
 
     def start() -> StreamingQuery:
         try:
