@@ -1,8 +1,7 @@
 """Assigns the slices of an operator to the replicas of its next batch, and reads moves. Pure.
 
-The version of a state is that of the source's offset: Spark's offset log fixes the rows of a batch,
-so a batch that runs again begins with the same state and ends with the same, with any number of
-replicas.
+The source's offset decides the version of the state. Spark's offset log fixes the rows of a batch,
+so a repeated batch begins and ends with the same state, with any number of replicas.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ class SliceAssignment:
     """The slices of one task, and the state that it begins with."""
 
     slices: tuple[int, ...]
-    #: Of these slices; its watermark is that of the batch before.
+    #: The state of these slices; its watermark is that of the batch before.
     version: Version
     watermark: int | None
     batch: int
@@ -40,13 +39,13 @@ def assign_slices(
     watermark: int | None,
     moves: Mapping[int, int] = FrozenDict(),
 ) -> tuple[SliceAssignment, ...]:
-    """Assign slices to replicas by load; those that are well placed, or were moved, stay.
+    """Assign slices to replicas by load; slices that fit, or were moved, keep their replica.
 
     There is one load for each slice. `watermark` is that of the new batch.
     """
     version = (before.state if before else None) or Version(slices=len(loads))
-    were = read_homes(before) if before else {}
-    homes = place(loads, replicas, {**were, **moves})
+    homes_before = read_homes(before) if before else {}
+    homes = place(loads, replicas, {**homes_before, **moves})
     batch = before.batch + 1 if before else 0
     dealt = [[s for s in range(len(loads)) if homes[s] == index] for index in range(replicas)]
     return tuple(
@@ -63,7 +62,7 @@ def assign_slices(
 def compute_watermark(
     before: BatchRecord | None, delay_us: int, idle: Collection[str] = ()
 ) -> int | None:
-    """Return the watermark of the batch that follows a record; idle inputs do not hold it."""
+    """Return the watermark of the batch after a record; idle inputs do not hold it back."""
     if before is None:
         return None
     version = before.state.watermark if before.state else None
@@ -71,17 +70,17 @@ def compute_watermark(
 
 
 def _select_slices(version: Version, slices: Sequence[int]) -> Version:
-    mine = {number: version.of(number) for number in slices if version.of(number)}
-    return Version(slices=version.slices, state_files=mine, watermark=version.watermark)
+    state_files = {number: version.of(number) for number in slices if version.of(number)}
+    return Version(slices=version.slices, state_files=state_files, watermark=version.watermark)
 
 
 def read_homes(record: BatchRecord) -> dict[int, int]:
-    """Return where slices were."""
+    """Return the replica of each slice in a batch."""
     return {number: home for home, task in enumerate(record.tasks) for number in task.slices}
 
 
 def update_loads(loads: Sequence[float], record: BatchRecord) -> list[float]:
-    """Return what is known of the load of each slice, in seconds a batch, after one more."""
+    """Return the mean load of each slice, in seconds per batch, with one more batch."""
     known = list(loads)
     for task in record.tasks:
         for number, seconds in zip(task.slices, task.loads, strict=True):
@@ -96,7 +95,7 @@ def build_version(
     merged: Iterable[FileMerge],
     watermark: int | None,
 ) -> Version:
-    """Return the version that a batch leaves."""
+    """Return the version of the state after a batch."""
     version = (before.state if before else None) or Version(slices=slices)
     return next_version(version, state_files, merged, watermark)
 
@@ -109,7 +108,7 @@ def read_moves(moves: Iterable[Move], slices: Mapping[str, int]) -> dict[str, di
     >>> read_moves([Move("count/12", "count/0", "count/2")], {"count": 64})
     {'count': {12: 2}}
     """
-    found: dict[str, dict[int, int]] = {}
+    homes: dict[str, dict[int, int]] = {}
     for move in moves:
         operator, number = _parse_name(move.slice, "slice")
         other, home = _parse_name(move.destination, "destination")
@@ -120,8 +119,8 @@ def read_moves(moves: Iterable[Move], slices: Mapping[str, int]) -> dict[str, di
             raise InputError("moves", f"slice {move.slice} cannot leave {operator}")
         if number >= slices[operator]:
             raise InputError("moves", f"{operator} has {slices[operator]} slices, got {number}")
-        found.setdefault(operator, {})[number] = home
-    return found
+        homes.setdefault(operator, {})[number] = home
+    return homes
 
 
 def _parse_name(text: str, field: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.port import Batch, Status
 from penstock.errors import NotReadyError
 
-#: Seconds between two looks at records and queues.
+#: Seconds between two updates of records and queues.
 LOOK_S = 0.25
 
 
@@ -44,7 +44,7 @@ def build_snapshot(
 
 
 def measure_offered_rate(operator: OperatorTracker, begin: float) -> float | None:
-    """Rows/s that came in since a time; None if it was looked at only once."""
+    """Return the rows/s that arrived since a time; None for a single sample."""
     samples = [sample for sample in operator.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
         return None
@@ -60,10 +60,10 @@ def build_status(
     at: float,
     second: Callable[[float], float],
 ) -> Status:
-    """Return how things stand, and the batches since `clear_new` was called.
+    """Return the status, with the batches since `clear_new`.
 
-    `filled` are the topics that operators fill; `second` is the second of the run at a time of
-    the wall clock.
+    `filled` are the topics that operators fill; `second` converts a time of the wall clock to
+    the second of the run.
     """
     offered, taken = _sum_sources(ops, filled)
     sources = [operator for operator in ops.values() if operator.is_source]
@@ -100,7 +100,7 @@ def build_status(
 
 
 def _sum_sources(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
-    """Rows that came to topics which no operator fills, and those that all readers took."""
+    """Return the rows of topics which no operator fills, and those that all readers took."""
     ends: dict[str, int] = {}
     taken: dict[str, int] = {}
     for operator in ops.values():
@@ -112,7 +112,7 @@ def _sum_sources(ops: Mapping[str, OperatorTracker], filled: Collection[str]) ->
 
 
 def build_batch(record: BatchRecord, second: Callable[[float], float]) -> Batch:
-    """Return a batch as the journal tells of it."""
+    """Return a batch for the journal."""
     return Batch(
         planned_s=second(record.planned_at),
         committed_s=second(record.committed_at),
@@ -126,7 +126,7 @@ def build_batch(record: BatchRecord, second: Callable[[float], float]) -> Batch:
 
 
 def name_path(topology: Topology, name: str) -> str:
-    """Name the way that records take to an operator."""
+    """Return the name of the path of records to an operator."""
     feeders = topology.upstream[name]
     if not feeders:
         return name

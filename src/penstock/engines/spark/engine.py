@@ -157,7 +157,7 @@ class SparkEngine:
         """Return the operators that have had no batch, or whose source is still starting."""
         supervisor = self._query_supervisor
         without_batch = [name for name, tracker in self.trackers.items() if not tracker.records]
-        late = {*without_batch, *supervisor.beginning_names, *supervisor.restarting}
+        late = {*without_batch, *supervisor.starting_names, *supervisor.restarting}
         return [name for name in self._sort_operators() if name in late]
 
     def stop(self, patience_s: float = 60.0) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from penstock.engines.microbatch.admission import Throughput, Waiting, count_dropped
+from penstock.engines.microbatch.admission import Throughput, WaitingRows, count_dropped
 from penstock.engines.microbatch.dealing import (
     OffsetRange,
     compute_cuts,
@@ -82,7 +82,7 @@ class BatchPlanner:
         self.waiting = sum(there.values())
         rows = take_open_first(there, limit, self._open_inputs(start["at"]))
         ends = {
-            name: self._align(name, queue, queue.end_after(rows[name]))
+            name: self._align(name, queue, queue.find_end(rows[name]))
             for name, queue in waiting.items()
         }
         mark = start.get("mark", 0)
@@ -101,7 +101,7 @@ class BatchPlanner:
             return ()
         return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
 
-    def _align(self, name: str, queue: Waiting, end: int) -> int:
+    def _align(self, name: str, queue: WaitingRows, end: int) -> int:
         """Move the end of a batch to where a source batch ends, if operators behind need that.
 
         Spark itself must read source batches as a whole: it would take the newest time of a
@@ -124,17 +124,19 @@ class BatchPlanner:
         mark = compute_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
         return mark != before.state.watermark
 
-    def _waiting(self, name: str, start: Offset) -> Waiting:
+    def _waiting(self, name: str, start: Offset) -> WaitingRows:
         """What waits in a topic, without what is too old or does not fit."""
         topic, config = self.topics[name], self.config
         begin = self._begin(name, start)
         skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
-        queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
-        queue = queue.overflowed(config.queue_size)
+        queue = WaitingRows(
+            start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips
+        )
+        queue = queue.drop_overflow(config.queue_size)
         self.seen[name] = queue.seen
         if config.timeout_s is not None:
             oldest = time.time() - config.timeout_s
-            queue = queue.expired(_find_first_after(topic, begin, queue.end, oldest))
+            queue = queue.drop_expired(_find_first_after(topic, begin, queue.end, oldest))
         return queue
 
     def _is_over_limit(self) -> bool:

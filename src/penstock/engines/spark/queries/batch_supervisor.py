@@ -21,13 +21,13 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 
-#: Seconds between two lines about what is waited for.
+#: Seconds between two messages about a batch that has not ended.
 SAY_EVERY_S = 5.0
-#: A batch is slow if it takes so many times as long as usual, and so many seconds at least.
+#: A batch is slow if it takes this many times the usual time, and at least this many seconds.
 SLOW_FACTOR = 5.0
 MIN_SLOW_S = 10.0
-#: Batches that tell what is usual.
-_REMEMBERED = 20
+#: Batches whose median time is usual.
+_MAX_DURATIONS = 20
 
 
 def is_slow(elapsed_s: float, usual_s: float) -> bool:
@@ -41,38 +41,38 @@ def is_slow(elapsed_s: float, usual_s: float) -> bool:
 
 @dataclass(slots=True)
 class BatchTimer:
-    """Times the batches of one operator, seen from outside."""
+    """Times the batches of one operator."""
 
-    #: What is usual before any batch was seen.
+    #: The usual time before the first batch ends.
     usual_s: float
-    _lasted: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    _durations_s: deque[float] = field(default_factory=lambda: deque(maxlen=_MAX_DURATIONS))
     _batch: int | None = None
-    _since: float | None = None
-    _warned: int | None = None
+    _began_at: float | None = None
+    _reported_batch: int | None = None
 
     @property
     def usual(self) -> float:
         """Seconds that a batch usually takes."""
-        return median(self._lasted) if self._lasted else self.usual_s
+        return median(self._durations_s) if self._durations_s else self.usual_s
 
-    def look(self, now: float, batch: int, *, is_busy: bool) -> float | None:
-        """Take one look; return the seconds of a batch that is slow, once for each batch."""
-        if self._since is not None and (not is_busy or batch != self._batch):
-            self._lasted.append(now - self._since)
-            self._since = None
+    def update(self, now: float, batch: int, *, is_busy: bool) -> float | None:
+        """Note the present batch; return the seconds of a slow batch, once per batch."""
+        if self._began_at is not None and (not is_busy or batch != self._batch):
+            self._durations_s.append(now - self._began_at)
+            self._began_at = None
         if not is_busy:
             return None
-        if self._since is None:
-            self._since, self._batch = now, batch
-        elapsed_s = now - self._since
-        if self._warned == batch or not is_slow(elapsed_s, self.usual):
+        if self._began_at is None:
+            self._began_at, self._batch = now, batch
+        elapsed_s = now - self._began_at
+        if self._reported_batch == batch or not is_slow(elapsed_s, self.usual):
             return None
-        self._warned = batch
+        self._reported_batch = batch
         return elapsed_s
 
 
 class BatchSupervisor:
-    """The queries of a run, seen by the driver."""
+    """The batches of all queries of a run."""
 
     def __init__(
         self,
@@ -82,48 +82,48 @@ class BatchSupervisor:
         query_supervisor: QuerySupervisor,
         usual_s: float,
     ) -> None:
-        """`usual_s` is what a batch shall take."""
+        """`usual_s` is the planned time of a batch."""
         self._layout, self._operators, self._trackers = layout, operators, trackers
         self._query_supervisor = query_supervisor
         self._timers = {name: BatchTimer(usual_s) for name in operators}
-        #: While operators start, their batches wait for processes, and nothing is slow.
+        #: False while operators start: their batches wait for processes and are not slow.
         self.is_timing = False
 
     def update(self) -> list[Event]:
-        """Start again what failed; return what happened, by the wall clock."""
+        """Restart failed queries; return events with wall-clock times."""
         events = self._query_supervisor.watch(self.position)
         for name, query in self._query_supervisor.queries.items() if self.is_timing else ():
             if name not in self._query_supervisor.failed:
-                events += self._slow(name, query)
+                events += self._find_slow_batch(name, query)
         return events
 
     def position(self, name: str) -> tuple[int, Rows]:
-        """Return the batch of an operator that comes next, and the rows that it reads."""
+        """Return the next batch of an operator, and the rows that it reads."""
         batch = self._next_batch(name)
-        return batch, self._rows(name, batch)
+        return batch, self._read_rows(name, batch)
 
     def _next_batch(self, name: str) -> int:
         if name in self._trackers:
             return self._trackers[name].log.next
-        if not self._layout.batches(name).is_dir():  # as of an egress, which has no records
+        if not self._layout.batches(name).is_dir():  # an egress has no records
             return 0
         last = BatchLog(self._layout.batches(name)).last()
         return last.batch + 1 if last is not None else 0
 
-    def _rows(self, name: str, batch: int) -> Rows:
+    def _read_rows(self, name: str, batch: int) -> Rows:
         try:
             plan = self._kind(name).planned_input(self._layout, name, batch)
-        except (OSError, InputError, AssertionError):  # it has not planned any batch yet
+        except (OSError, InputError, AssertionError):  # no batch is planned yet
             return ()
         return list_ranges(dict(plan.start), dict(plan.end))
 
-    def _slow(self, name: str, query: StreamingQuery) -> list[Event]:
+    def _find_slow_batch(self, name: str, query: StreamingQuery) -> list[Event]:
         batch = self._trackers[name].log.next if name in self._trackers else 0
         is_busy = is_working(query)
-        seconds = self._timers[name].look(time.monotonic(), batch, is_busy=is_busy)
+        seconds = self._timers[name].update(time.monotonic(), batch, is_busy=is_busy)
         if seconds is None:
             return []
-        rows = self._rows_now(name, batch)
+        rows = self._find_slow_rows(name, batch)
         topic, first, end = rows[0] if rows else (None, None, None)
         event = SlowBatchEvent(
             at=time.time(),
@@ -137,13 +137,13 @@ class BatchSupervisor:
         )
         return [event]
 
-    def _rows_now(self, name: str, batch: int) -> Rows:
-        """Return the rows of the call that has lasted longest, or else of the whole batch."""
+    def _find_slow_rows(self, name: str, batch: int) -> Rows:
+        """Return the rows of the longest running call, or else of the whole batch."""
         marks = read_marks(self._layout, name)
         if marks:
-            mark = min(marks, key=lambda each: each.began_at)
+            mark = min(marks, key=lambda mark: mark.began_at)
             return ((mark.topic, mark.first, mark.end),)
-        return self._rows(name, batch)
+        return self._read_rows(name, batch)
 
     def is_quiet(self, name: str) -> bool:
         """Whether no batch of an operator runs now."""
@@ -153,7 +153,7 @@ class BatchSupervisor:
         return find_spark_kind(self._operators[name].kind)
 
     def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
-        """Let running batches end, then stop all queries; say what is waited for."""
+        """Let running batches end, then stop all queries; say which batch delays the stop."""
         began, said = time.monotonic(), -inf
         for name, query in self._query_supervisor.queries.items():
             while not self.is_quiet(name) and time.monotonic() - began < patience_s:
@@ -166,7 +166,7 @@ class BatchSupervisor:
 
 
 def format_ending(name: str, seconds: float) -> str:
-    """Say whose batch is waited for.
+    """Return the message about a batch that has not ended.
 
     >>> format_ending("enrich", 12.3)
     'waiting for the batch of enrich, 12 s; press Ctrl-C again to stop at once'

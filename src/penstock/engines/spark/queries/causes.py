@@ -1,4 +1,4 @@
-"""Why a query stopped: the cause, out of what Spark and Python workers print. Pure."""
+"""Finds why a query stopped, in the messages of Spark and Python workers. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 from penstock.engines.spark.queries.failures import make_signature
 
-#: Behind this line Spark describes the query, not what happened.
+#: After this line Spark describes the query, not the error.
 _ABOUT_QUERY = "=== Streaming Query ==="
 _TRACEBACK = "Traceback (most recent call last):"
-#: What ends a traceback that stands in a text of Java's.
+#: The first line after a Python traceback inside a Java message.
 _END_OF_TRACE = re.compile(r"^\s+at [\w.$/]+\(|^Driver stacktrace:|^\s*SQLSTATE: |^Caused by: ")
 _FRAME = re.compile(r'^\s+File "(?P<file>[^"]*)", line \d+')
-#: Frames that are neither the user's nor of a library that the user calls.
+#: Frames of Spark and Penstock, which do not help the user.
 _MACHINERY = re.compile(r"/(pyspark|py4j|penstock/engines|penstock/pipelines)/|<frozen ")
 _LOST_TASK = re.compile(r"Lost task [^)]*\)[^)]*\): (?P<cause>.*)", re.DOTALL)
 _CAUSED_BY = re.compile(r"^Caused by: (.*)$", re.MULTILINE)
 _SQL_STATE = re.compile(r"\s*SQLSTATE: (\w+)\s*")
 _PACKAGE = re.compile(r"^(?:[a-z_][\w]*\.)+(?=[A-Z])")
 _PLAIN = re.compile(r"^(SparkException|RuntimeException|Exception|SparkRuntimeException): (?=.)")
-#: States of errors in rows or expressions: data, syntax and access, a routine of the user's.
+#: SQL states of the user's errors: data, syntax and access, external routine.
 _STATES_OF_USERS = ("22", "42", "38")
 
-#: Machines, processes and networks; whoever waits may see them mended.
+#: Failures of machines, processes and networks, which a retry may overcome.
 _INFRASTRUCTURE = re.compile(
     r"connect back|worker exited unexpectedly|failed to launch worker|ExecutorLostFailure|"
     r"OutOfMemory|out of memory|heartbeat|No space left|Connection (reset|refused)|Broken pipe|"
@@ -40,24 +40,24 @@ _OF_NETWORKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What stopped a query."""
+    """The cause that stopped a query."""
 
-    #: In one line.
+    #: One line.
     message: str
     #: The user's part of a Python traceback; empty if there was none.
     traceback: str = ""
-    #: Whether the user's code, or a row that it cannot take, is the cause.
+    #: Whether the user's code, or a row that it cannot process, is the cause.
     is_users: bool = False
-    #: Whether a Python worker died without a word.
+    #: Whether a Python worker died without an exception.
     is_crash: bool = False
-    #: Whether a network is the cause, which may come back.
+    #: Whether a network is the cause; it may recover.
     is_network: bool = False
-    #: The same for two failures that have the same cause.
+    #: Equal for two failures with the same cause.
     signature: str = ""
 
     @property
     def detail(self) -> str:
-        """What the message leaves out."""
+        """Details that the message omits."""
         return self.traceback
 
 
@@ -67,11 +67,11 @@ def find_cause(text: str) -> Cause:
     >>> find_cause("Python worker failed to connect back.\\n=== Streaming Query ===\\n...").message
     'Python worker failed to connect back.'
     """
-    told = text.partition(_ABOUT_QUERY)[0].strip()
-    told = told.partition("\nJVM stacktrace:")[0] or told
-    if _TRACEBACK in told:
-        return _parse_python(told)
-    return _parse_java(told)
+    report = text.partition(_ABOUT_QUERY)[0].strip()
+    report = report.partition("\nJVM stacktrace:")[0] or report
+    if _TRACEBACK in report:
+        return _parse_python(report)
+    return _parse_java(report)
 
 
 def _parse_python(text: str) -> Cause:
@@ -100,14 +100,14 @@ def _read_trace(text: str) -> Iterator[str]:
 
 
 def _find_exception_line(lines: Sequence[str]) -> str:
-    """Return the line behind the last frame that is not indented."""
+    """Return the first line after the last frame that is not indented."""
     last = max((i for i, line in enumerate(lines) if _FRAME.match(line)), default=0)
     behind = [line for line in lines[last + 1 :] if line and not line[0].isspace()]
     return behind[0].strip() if behind else lines[-1].strip()
 
 
 def _remove_machinery(lines: Sequence[str]) -> list[str]:
-    """Leave out frames of Spark and of this package, with the code below them."""
+    """Remove the frames of Spark and of this package, with their code lines."""
     kept, is_left_out = [], False
     for line in lines:
         frame = _FRAME.match(line)
@@ -127,8 +127,8 @@ def _trim(lines: list[str]) -> list[str]:
 
 
 def _parse_java(text: str) -> Cause:
-    found = _LOST_TASK.search(text)
-    first = (found["cause"] if found else text).strip()
+    lost_task = _LOST_TASK.search(text)
+    first = (lost_task["cause"] if lost_task else text).strip()
     reasons = [first.partition("\n")[0], *_CAUSED_BY.findall(text)]
     message = _shorten(reasons[0])
     if len(reasons) > 1 and (deepest := _shorten(reasons[-1])) not in message:
@@ -145,6 +145,6 @@ def _parse_java(text: str) -> Cause:
 
 
 def _shorten(line: str) -> str:
-    """Leave out packages of Java, and the state, which says nothing to people."""
+    """Remove Java packages and the SQL state from a message."""
     short = _PACKAGE.sub("", _SQL_STATE.sub(" ", line).strip())
     return _PLAIN.sub("", short).strip()

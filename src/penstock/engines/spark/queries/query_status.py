@@ -1,4 +1,4 @@
-"""What Spark says of a running query."""
+"""The status of a running query, as Spark reports it."""
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -17,5 +17,5 @@ def is_between_batches(query: StreamingQuery) -> bool:
 
 
 def is_starting(query: StreamingQuery) -> bool:
-    """Whether the process of its source is not there yet."""
+    """Whether the process of its source is still starting."""
     return query.isActive and str(query.status["message"]).startswith("Initializing")
