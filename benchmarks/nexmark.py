@@ -378,7 +378,7 @@ def change_gaps(spark: SparkSession, run: Path, case: Case) -> tuple[list[float]
     engine.start()
     with TopicFeeder(topics, made, STEADY):
         engine.advance(4)
-        first = engine._followed[case.own].log.next - 4  # before the first change
+        first = engine.trackers[case.own].log.next - 4  # before the first change
         for k in CHANGES:
             engine.apply(Plan(replicas={case.own: k}))
             engine.advance(2.5)

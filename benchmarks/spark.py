@@ -165,7 +165,7 @@ def topic_rate(
 
 def _work_off(engine: SparkEngine) -> list[BatchRecord]:
     engine.start()
-    (one,) = engine._followed.values()
+    (one,) = engine.trackers.values()
     while not engine.is_drained and not engine.operator_errors and engine.at < MAX_S:
         engine.advance(0.5)
     engine.stop()
@@ -248,7 +248,7 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
         changes += [e for e in engine.status().events if isinstance(e, RunningEvent)]
     rates = {k: _settled_rate(engine, k) for k in (1, 16)}
     engine.stop()
-    log = engine._followed["wait"].log
+    log = engine.trackers["wait"].log
     records = [record for n in range(log.next) if (record := log.get(n)) is not None]
     around, usual = commit_gaps(records)
     yield (
@@ -285,7 +285,7 @@ def _waiting() -> Pipeline:
 def _settled_rate(engine: SparkEngine, k: int) -> float:
     engine.apply(Plan(replicas={"wait": k}))
     engine.advance(5)
-    one = engine._followed["wait"]
+    one = engine.trackers["wait"]
     first = one.log.next
     engine.advance(10)
     records = [record for n in range(first - 1, one.log.next) if (record := one.log.get(n))]

@@ -157,7 +157,7 @@ def work_off(engine: SparkEngine, within_s: float) -> None:
 
 def records_of(engine: SparkEngine, first: int = 0) -> list[BatchRecord]:
     """The records from a batch on, but for those of batches that only dealt state anew."""
-    log = engine._followed["count"].log
+    log = engine.trackers["count"].log
     found = (log.get(number) for number in range(first, log.next))
     return [record for record in found if record is not None and record.tasks]
 
@@ -256,7 +256,7 @@ def sliced_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str,
         work_off(engine, 60)
         with Feeder(layout.topic("in"), keys, STEADY, 0.1):
             engine.advance(6)
-            first = engine._followed["count"].log.next
+            first = engine.trackers["count"].log.next
             for k in (6, 3, 8, 2, 5, 1, 4, 2):
                 engine.apply(Plan(replicas={"count": k}))
                 engine.advance(4)
@@ -320,7 +320,7 @@ def size(spark: SparkSession, place: Path) -> tuple[str, str, str]:
         engine = SparkEngine(spark, sliced_count(), layout)
         engine.start()
         work_off(engine, 240)
-        first = engine._followed["count"].log.next
+        first = engine.trackers["count"].log.next
         with Feeder(layout.topic("in"), keys, BATCH, 1.0):
             engine.advance(30)
         engine.stop()

@@ -10,7 +10,7 @@ from penstock.demos.support.emulated_service import EmulatedService
 from penstock.demos.texts import lookups, name_shape
 from penstock.demos.texts.json_lines import to_json
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 from penstock.pipelines.text_columns import choose
 
 _MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)

@@ -12,7 +12,7 @@ from penstock.demos.pictures import grey_images as grey
 from penstock.demos.pictures.photos import SIDE
 from penstock.demos.support.emulated_service import CHUNK_ROWS, EmulatedService
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 
 #: The largest number of replicas of each function in the paper.
 MAX_REPLICAS = 15

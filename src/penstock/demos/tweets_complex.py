@@ -16,7 +16,7 @@ from penstock.demos.texts.json_lines import to_json
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
 from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 from penstock.pipelines.text_columns import choose, pc
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""Calling a batch operator: the same for the engine and for somebody who tries it out.
+"""Calls the functions of a pipeline: operators on batches and frames, and producers of rows.
 
-The function sees rows without `_event`; what it returns is checked against the topic that it
-writes, and gets its stamps back, so that the age of a record can be told behind every operator.
+The engine and a try-out use the same calls. An operator's function sees rows without `_event`.
+Its result is checked against the topic that it writes, and gets the stamps back, so that the age
+of a record is known behind every operator.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.row_conversion import fit_rows
+from penstock.pipelines.source_location import line_of, place_of
+from penstock.pipelines.topic_declaration import MakeRows
 from penstock.topics.schema import EVENT, with_event
 
 
@@ -76,3 +79,32 @@ def _stamps(given: pa.Array, rows: int) -> pa.Array:
     if rows == len(given):
         return given
     return given.take(pa.array(np.arange(rows) * len(given) // max(1, rows)))
+
+
+def fit_producer(make: MakeRows, schema: pa.Schema) -> MakeRows:
+    """Return the function with rows under exactly this schema, whatever form it gives them.
+
+    It may return a table, a batch or a dictionary of columns; an error names its line.
+    """
+
+    def make_fitted(first_id: int, due: pa.Array) -> pa.Table:
+        try:
+            return pa.Table.from_batches([fit_rows(call_producer(make, first_id, due), schema)])
+        except InputError as wrong:
+            raise wrong.at(wrong.where or place_of(make)) from wrong.__cause__
+
+    return make_fitted
+
+
+def call_producer(make: MakeRows, first_id: int, due: pa.Array) -> pa.Table:
+    """Call the function and return its rows as a table."""
+    try:
+        rows = make(first_id, due)
+        return rows if isinstance(rows, pa.Table) else pa.table(rows)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() in a function must not end the command
+        name = getattr(make, "__name__", "function")
+        problem = f"cannot be made: {type(error).__name__}: {error}"
+        file = place_of(make).rpartition(":")[0]
+        raise InputError(name, problem, where=line_of(error, file)) from error

@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass
 
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.pipelines.function_call import fit_producer
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.row_production import fitted
 from penstock.pipelines.topic_declaration import Feed
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -92,7 +92,7 @@ class ProducerThreads:
     def _feed(self, one: _One) -> None:
         try:
             topic = self._topic(one)  # one of its own: they are not for several threads
-            rows = fitted(one.feed.make, without_event(topic.schema))
+            rows = fit_producer(one.feed.make, without_event(topic.schema))
             with TopicWriter(topic, WRITER) as writer:
                 Producer(writer, rows, one.load, arrivals=one.feed.arrivals, seed=one.seed).run(
                     stop=self._stop

@@ -15,7 +15,7 @@ from penstock.engines.spark.cluster.session import end_session, module_list, sta
 from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.cluster.worker_process import needed_modules, write_module_list
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
+from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Lock
 from penstock.runs.observer import RunObserver
@@ -101,9 +101,9 @@ class SparkLauncher:
             session,
             prepared.pipeline,
             self._layout,
-            pace=BatchTiming(
+            timing=BatchTiming(
                 batch_s=prepared.spec.batch_s,
-                min_interval_s=min_interval_for(prepared.spec.batch_s),
+                min_interval_s=compute_min_interval_s(prepared.spec.batch_s),
                 window_s=prepared.window_s,
             ),
             initial=self._initial,

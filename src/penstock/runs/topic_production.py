@@ -12,8 +12,8 @@ import pyarrow as pa
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, nearest
 from penstock.pipelines import record_draws as draws
+from penstock.pipelines.function_call import call_producer, fit_producer
 from penstock.pipelines.loader import load_file
-from penstock.pipelines.row_production import call_make, fitted
 from penstock.pipelines.topic_declaration import MakeRows
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
@@ -54,7 +54,7 @@ def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str
     arrivals = _arrivals(spec)
     make = plain_rows(spec.seed) if spec.rows is None else _function(spec.rows)
     # one row tells the columns
-    schema = call_make(make, 0, pa.array([0], TIMESTAMP)).schema
+    schema = call_producer(make, 0, pa.array([0], TIMESTAMP)).schema
     topic = Topic.create(Path(spec.to), schema)
     held = topic.end
 
@@ -65,7 +65,9 @@ def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str
 
     show(WorkProgress(total=max(load.total_records, held), kept=held, done=0))
     with TopicWriter(topic, WRITER) as writer:
-        producer = Producer(writer, fitted(make, schema), load, arrivals=arrivals, seed=spec.seed)
+        producer = Producer(
+            writer, fit_producer(make, schema), load, arrivals=arrivals, seed=spec.seed
+        )
         began_s = time.monotonic()
         begin_at = time.time() - load.duration_s if spec.at_once else None
         producer.run(begin_at=begin_at, watch=watch)

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.simulator.batches.model import Batches, Costs
-from penstock.engines.spark.operator_config import min_interval_for
+from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
@@ -114,7 +114,7 @@ def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterat
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
         ("batch_s", "batch length", batch_s, "as asked"),
-        ("gap_s", "batch gap", min_interval_for(batch_s), runtime),
+        ("gap_s", "batch gap", compute_min_interval_s(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
     fits = overheads.fit_overheads(runs)

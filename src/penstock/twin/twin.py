@@ -16,7 +16,7 @@ from penstock.engines.simulator.batches.engine import BatchEngine
 from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
-from penstock.engines.spark.operator_config import min_interval_for
+from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
 from penstock.runs.journal_header import SPARK, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
@@ -115,7 +115,7 @@ def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
         raise InputError("--profile", problem, "calibrate runs with the same numbers")
     initial = run.prepared.initial
     operators = tuple(_operator(op, run.parts[op.name], initial) for op in known.operators)
-    timing = {"batch_s": run.spec.batch_s, "gap_s": min_interval_for(run.spec.batch_s)}
+    timing = {"batch_s": run.spec.batch_s, "gap_s": compute_min_interval_s(run.spec.batch_s)}
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **timing}))
 
 

@@ -107,7 +107,7 @@ def run_query(args: argparse.Namespace) -> int:
     if args.query not in QUERIES:
         raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
     if args.variant is not None:
-        check_variant(args.query, args.variant, list(QUERIES[args.query].TRUTHS))
+        check_variant(args.query, args.variant, list(QUERIES[args.query].truths))
     numbers = [f"service_s={args.service}"]
     if args.variant is not None:
         numbers.append(f"variant={args.variant}")

@@ -124,11 +124,11 @@ class Throughput:
         most = max(self.last_rows, FIRST_ROWS) * GROWTH
         # beyond what is known to be carried only step by step: each one tells more
         worth_calling = min(self.calls.rows_of_one * self.slices / replicas, 2 * self.last_rows)
-        rows = max(full_rows(self.mean, batch_s), worth_calling)
+        rows = max(count_full_rows(self.mean, batch_s), worth_calling)
         return math.ceil(min(rows, most)) * replicas
 
 
-def full_rows(speed: float, batch_s: float) -> int:
+def count_full_rows(speed: float, batch_s: float) -> int:
     """Rows of one replica in a full batch; rather one too many, since a batch has fixed costs."""
     return max(1, math.ceil(round(speed * batch_s, 6)))
 
@@ -206,7 +206,7 @@ def _merge(skips: Sequence[Skip], new: Skip) -> tuple[Skip, ...]:
     return (*skips, new)
 
 
-def dropped(skips: Mapping[str, Sequence[Skip]]) -> dict[str, int]:
+def count_dropped(skips: Mapping[str, Sequence[Skip]]) -> dict[str, int]:
     """Count what is given up, by cause."""
     counts: dict[str, int] = {}
     for ranges in skips.values():

@@ -102,7 +102,7 @@ class BatchRecord:
     def from_json(cls, data: Mapping[str, Any]) -> "BatchRecord":
         """Read what `to_json` wrote."""
         fields = {key: value for key, value in data.items() if key != "version"}
-        fields["tasks"] = tuple(_task(task) for task in data["tasks"])
+        fields["tasks"] = tuple(_read_task(task) for task in data["tasks"])
         state = data.get("state")
         fields["state"] = Version.from_json(state) if state else None
         fields["open_inputs"] = tuple(data.get("open_inputs", ()))
@@ -118,15 +118,15 @@ class BatchRecord:
         return cls(**fields)
 
 
-def _task(data: Mapping[str, Any]) -> TaskRecord:
+def _read_task(data: Mapping[str, Any]) -> TaskRecord:
     many = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
     return TaskRecord(**{**data, **many})
 
 
-def source_offsets(offset_log: str) -> tuple[str, ...]:
+def read_source_offsets(offset_log: str) -> tuple[str, ...]:
     """Return the offsets that a batch of Spark's log has, one for each source.
 
-    >>> source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
+    >>> read_source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
     ('{"logOffset":4}',)
     """
     return tuple(offset_log.splitlines()[2:])
@@ -135,7 +135,7 @@ def source_offsets(offset_log: str) -> tuple[str, ...]:
 def write_record(record: BatchRecord) -> bytes:
     """Write the file of a record: the record, and a checksum of it."""
     data = record.to_json()
-    return _line(data | {"crc": zlib.crc32(_line(data))})
+    return _write_line(data | {"crc": zlib.crc32(_write_line(data))})
 
 
 def read_record(content: bytes) -> BatchRecord:
@@ -150,7 +150,7 @@ def read_record(content: bytes) -> BatchRecord:
         raise ValueError("is empty, cut short or no record of a batch") from None
     if version != VERSION:
         raise ValueError(f"has version {version}, only {VERSION} can be read")
-    if crc is not None and zlib.crc32(_line(data)) != crc:
+    if crc is not None and zlib.crc32(_write_line(data)) != crc:
         raise ValueError("was altered: its checksum differs")
     try:
         return BatchRecord.from_json(data)
@@ -158,7 +158,7 @@ def read_record(content: bytes) -> BatchRecord:
         raise ValueError("is no record of a batch that this version can read") from None
 
 
-def _line(data: Mapping[str, Any]) -> bytes:
+def _write_line(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
 
@@ -167,7 +167,7 @@ def have_same_input(kept: BatchRecord, attempt: BatchRecord) -> bool:
 
     Where a first batch begins may have moved on: retention removes rows that were read.
     """
-    known, planned = source_offsets(kept.offset_log), source_offsets(attempt.offset_log)
+    known, planned = read_source_offsets(kept.offset_log), read_source_offsets(attempt.offset_log)
     if known and planned and known != planned:
         return False
     has_begin = all(kept.start.get(name, low) <= low for name, low in attempt.start.items())

@@ -28,15 +28,17 @@ class OffsetRange:
         return self.end - self.start
 
 
-def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: int) -> list[float]:
+def split_by_speed(
+    speeds: Sequence[float | None], remaining_s: Sequence[float], rows: int
+) -> list[float]:
     """Return rows for each replica such that all are expected to finish at the same time.
 
     `speeds` are rows/s, None where nothing was measured; `remaining_s` is what each
     has to do before it can begin.
 
-    >>> shares([100, 100, 50], [0, 0, 0], 500)
+    >>> split_by_speed([100, 100, 50], [0, 0, 0], 500)
     [200.0, 200.0, 100.0]
-    >>> shares([100, 100], [0, 1], 300)
+    >>> split_by_speed([100, 100], [0, 1], 300)
     [200.0, 100.0]
     """
     known = [speed for speed in speeds if speed]
@@ -57,10 +59,10 @@ def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: i
     ]
 
 
-def cuts(parts: Sequence[float], rows: int) -> list[int]:
+def compute_cuts(parts: Sequence[float], rows: int) -> list[int]:
     """Return where stretches begin and end if `rows` are dealt in proportion to `parts`.
 
-    >>> cuts([1, 1, 2], 10)
+    >>> compute_cuts([1, 1, 2], 10)
     [0, 2, 5, 10]
     """
     total = sum(parts) or 1.0
@@ -93,10 +95,10 @@ def deal(line: Sequence[OffsetRange], edges: Sequence[int]) -> list[tuple[Offset
     return dealt
 
 
-def without(stretch: OffsetRange, skipped: Sequence[tuple[int, int]]) -> list[OffsetRange]:
+def subtract_ranges(stretch: OffsetRange, skipped: Sequence[tuple[int, int]]) -> list[OffsetRange]:
     """Return what is left of a stretch without some ranges, which are in order.
 
-    >>> without(OffsetRange("a", 0, 10), [(2, 4), (8, 12)])
+    >>> subtract_ranges(OffsetRange("a", 0, 10), [(2, 4), (8, 12)])
     [OffsetRange(topic='a', start=0, end=2), OffsetRange(topic='a', start=4, end=8)]
     """
     left, reached = [], stretch.start
@@ -137,7 +139,7 @@ def take(waiting: Mapping[str, int], limit: int) -> dict[str, int]:
     total = sum(waiting.values())
     if total <= limit:
         return dict(waiting)
-    edges = cuts([float(rows) for rows in waiting.values()], limit)
+    edges = compute_cuts([float(rows) for rows in waiting.values()], limit)
     return {
         topic: min(high - low, waiting[topic])
         for topic, low, high in zip(waiting, edges, edges[1:], strict=False)

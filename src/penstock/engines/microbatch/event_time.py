@@ -30,7 +30,7 @@ _NO_LIMIT = 2**63 - 1
 EventTimeProgress = Mapping[str, ColumnTime]
 
 
-def progress_after(
+def advance_progress(
     progress: EventTimeProgress,
     newest: Mapping[str, int],
     limits: Mapping[str, int | None],
@@ -72,7 +72,7 @@ def _advance(
     return ColumnTime(latest_of(before.complete, reached), seen if seen > reached else None)
 
 
-def slowest_times(
+def find_slowest_times(
     inputs: Mapping[str, EventTimeProgress], idle: Collection[str] = ()
 ) -> dict[str, int | None]:
     """Return by column up to when all inputs that have it are complete; None if one has no rows.
@@ -80,9 +80,9 @@ def slowest_times(
     Idle inputs are not waited for, unless all are idle.
 
     >>> one, two = {"at": ColumnTime(5)}, {"at": ColumnTime(3, 9), "seen": ColumnTime()}
-    >>> slowest_times({"a": one, "b": two})
+    >>> find_slowest_times({"a": one, "b": two})
     {'at': 3, 'seen': None}
-    >>> slowest_times({"a": one, "b": two}, idle=["b"])
+    >>> find_slowest_times({"a": one, "b": two}, idle=["b"])
     {'at': 5}
     """
     waited = [each for topic, each in inputs.items() if topic not in idle] or [*inputs.values()]

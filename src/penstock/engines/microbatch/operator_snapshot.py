@@ -19,7 +19,7 @@ from penstock.core.histogram import GROWTH, SMALLEST_S, Histogram
 from penstock.core.placement import useful_replicas
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import slope
-from penstock.engines.microbatch.admission import full_rows
+from penstock.engines.microbatch.admission import count_full_rows
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 
 #: Chunks or bins below which a variation would be guessed.
@@ -72,13 +72,15 @@ class _Span:
     tasks: Sequence[TaskRecord] = field(default_factory=tuple)
 
 
-def operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
+def build_operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
     """Translate; what cannot be known is None."""
-    span = _span(seen)
+    span = _select_span(seen)
     queue = seen.queues[-1][1] if seen.queues else None
     full = None if queue is None or not seen.queue_limit else min(1.0, queue / seen.queue_limit)
     measures = (
-        dict.fromkeys(("input_rate", "output_rate")) if span is None else _measures(seen, span)
+        dict.fromkeys(("input_rate", "output_rate"))
+        if span is None
+        else _compute_measures(seen, span)
     )
     return OperatorSnapshot(
         name=seen.name,
@@ -89,12 +91,12 @@ def operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
         requested=seen.requested,
         queue=queue,
         input_buffer=full,
-        queue_growth=_queue_growth([q for q in seen.queues if q[0] >= seen.begin]),
+        queue_growth=_compute_queue_growth([q for q in seen.queues if q[0] >= seen.begin]),
         **measures,
     )
 
 
-def _span(seen: OperatorWindow) -> _Span | None:
+def _select_span(seen: OperatorWindow) -> _Span | None:
     """Pick the batches since the last change of replicas; None if nothing ever ran."""
     if not seen.records:
         return None
@@ -114,9 +116,9 @@ def _span(seen: OperatorWindow) -> _Span | None:
     return _Span(inside, max(end - begin, 1e-3), inside[-1].replicas, tasks)
 
 
-def _measures(seen: OperatorWindow, span: _Span) -> dict[str, object]:
+def _compute_measures(seen: OperatorWindow, span: _Span) -> dict[str, object]:
     rows = sum(record.rows_in for record in span.records)
-    held = None if seen.held_s is None else _share(seen.held_s, seen.now - seen.begin)
+    held = None if seen.held_s is None else _compute_share(seen.held_s, seen.now - seen.begin)
     found: dict[str, object] = {
         "input_rate": rows / span.seconds,
         "output_rate": sum(record.rows_out for record in span.records) / span.seconds,
@@ -125,55 +127,57 @@ def _measures(seen: OperatorWindow, span: _Span) -> dict[str, object]:
     if not rows:
         return found | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
     alone_s = sum(task.busy_s for task in span.tasks) / rows
-    service_s = alone_s * _overhead_factor(seen, span, alone_s)
+    service_s = alone_s * _compute_overhead_factor(seen, span, alone_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
-    loads = slice_loads(span.tasks)
+    loads = sum_slice_loads(span.tasks)
     known_cpu = sum(s for s in cpu if s is not None)
     return found | {
         "busy": busy,
         "idle": max(0.0, 1.0 - busy - (held or 0.0)),
         "cpu": None if None in cpu else known_cpu / (span.replicas * span.seconds),
         "service_time_s": service_s,
-        "service_scv": service_scv(span.tasks),
+        "service_scv": compute_service_scv(span.tasks),
         "arrival_scv": (
-            None if seen.is_ingested else arrival_scv([record.events for record in span.records])
+            None
+            if seen.is_ingested
+            else compute_arrival_scv([record.events for record in span.records])
         ),
         # without much to do, chance decides which slice is the heaviest
         "useful_parallelism": useful_replicas(loads) if sum(loads) > _MUCH_S else None,
-        "extra": _extra(span, loads),
+        "extra": _build_extra(span, loads),
     }
 
 
-def _share(seconds: float, of_s: float) -> float:
+def _compute_share(seconds: float, of_s: float) -> float:
     """Seconds as a share; a source that was started again counts from the beginning."""
     return min(1.0, max(0.0, seconds) / of_s)
 
 
-def _overhead_factor(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
+def _compute_overhead_factor(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
     """How much longer a record takes than its function does, in full batches."""
-    lost = [r.committed_at - r.planned_at - mean_busy(r) for r in span.records]
+    lost = [r.committed_at - r.planned_at - compute_mean_busy_s(r) for r in span.records]
     gaps = [b.planned_at - a.committed_at for a, b in pairwise(span.records)]
     between_s = min([*gaps, _LONGEST_BEFORE_PLAN_S]) if gaps else _BEFORE_PLAN_S
-    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _full_s(seen, span, alone_s)
+    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _compute_full_s(seen, span, alone_s)
 
 
-def _full_s(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
+def _compute_full_s(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
     """Seconds that a replica works in a full batch: rows that take long do not fill it to the end.
 
     A batch is as long as its slowest task, which is what the number of its rows goes by.
     """
     longest_s = sum(max(task.busy_s for task in r.tasks) for r in span.records if r.rows_in)
     rows = sum(r.rows_in / min(r.rows_in, r.replicas) for r in span.records if r.rows_in)
-    return full_rows(rows / max(longest_s, 1e-9), seen.batch_s) * alone_s
+    return count_full_rows(rows / max(longest_s, 1e-9), seen.batch_s) * alone_s
 
 
-def mean_busy(record: BatchRecord) -> float:
+def compute_mean_busy_s(record: BatchRecord) -> float:
     """Seconds that a replica worked in a batch, on average."""
     return sum(task.busy_s for task in record.tasks) / max(1, record.replicas)
 
 
-def service_scv(tasks: Sequence[TaskRecord]) -> float | None:
+def compute_service_scv(tasks: Sequence[TaskRecord]) -> float | None:
     """Variation of the service time of single records, from the times of chunks of them.
 
     If records are independent, the time of a chunk of n has n times the variance of one.
@@ -187,7 +191,7 @@ def service_scv(tasks: Sequence[TaskRecord]) -> float | None:
     return max(0.0, variance) / (seconds / rows) ** 2
 
 
-def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None:
+def compute_arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None:
     """Variation of arrivals: variance over mean of counts in equal bins of due time."""
     times = np.array([second for events in sketches for second, _ in events])
     rows = np.array([count for events in sketches for _, count in events], dtype=float)
@@ -202,12 +206,12 @@ def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None
     return float(counts.var(ddof=1) / counts.mean())
 
 
-def _queue_growth(queues: Sequence[tuple[float, float]]) -> float | None:
+def _compute_queue_growth(queues: Sequence[tuple[float, float]]) -> float | None:
     """Return the slope of the queue in rows/s; None for fewer than three samples."""
     return slope(queues) if len(queues) >= 3 else None
 
 
-def latency(records: Sequence[BatchRecord]) -> Histogram:
+def build_latency(records: Sequence[BatchRecord]) -> Histogram:
     """Seconds from when rows were due at their producer until they were committed here."""
     parts = [np.array(record.events, dtype=float) for record in records if record.events]
     if not parts:
@@ -215,10 +219,10 @@ def latency(records: Sequence[BatchRecord]) -> Histogram:
     commits = [record.committed_at for record in records if record.events]
     ages_s = [at - part[:, 0] for at, part in zip(commits, parts, strict=True)]
     rows = np.concatenate([part[:, 1] for part in parts])
-    return _histogram(np.maximum(0.0, np.concatenate(ages_s)), rows)
+    return _build_histogram(np.maximum(0.0, np.concatenate(ages_s)), rows)
 
 
-def _histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> Histogram:
+def _build_histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> Histogram:
     """Build a histogram at once: a simulated run counts millions of bins."""
     scaled = np.maximum(1.0, latencies_s / SMALLEST_S)
     counts = np.bincount(np.ceil(np.log(scaled) / math.log(GROWTH)).astype(int), weights=rows)
@@ -229,7 +233,7 @@ def _histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> H
     )
 
 
-def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
+def compute_age_s(records: Sequence[BatchRecord]) -> float | None:
     """Mean age of rows when a batch took them."""
     rows = sum(count for record in records for _, count in record.events)
     if not rows:
@@ -242,7 +246,7 @@ def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
     return max(0.0, total / rows)
 
 
-def slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
+def sum_slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
     """Seconds that each slice of the state took; empty for an operator without any."""
     slices = 1 + max((number for task in tasks for number in task.slices), default=-1)
     loads = [0.0] * slices
@@ -252,7 +256,7 @@ def slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
     return loads
 
 
-def _extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
+def _build_extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
     """Figures for people: batches, and what each replica did."""
     each = []
     for index in range(span.replicas):
@@ -263,7 +267,7 @@ def _extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
                 "busy": round(min(1.0, sum(t.busy_s for t in tasks) / span.seconds), 3),
             }
         )
-    seen = latency(span.records)
+    seen = build_latency(span.records)
     times = [record.committed_at - record.planned_at for record in span.records]
     floors = [
         t - max(task.busy_s for task in r.tasks) for t, r in zip(times, span.records, strict=True)

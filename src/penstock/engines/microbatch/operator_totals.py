@@ -31,12 +31,12 @@ class TotalsRules:
     takes_whole_slices: bool = False
 
 
-def with_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> BatchRecord:
+def add_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> BatchRecord:
     """Return a record with the totals up to its batch; `before` is the record of the last one."""
     known: Mapping[str, int] = before.totals if before is not None else {}
     since = known.get(SINCE, record.batch)
     old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG, AHEAD)}
-    new = {**_counts(record, rules), **_gaps(record, before, rules)}
+    new = {**_count_rows(record, rules), **_count_gaps(record, before, rules)}
     written = {
         f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
         for topic, segments in record.outputs.items()
@@ -47,7 +47,7 @@ def with_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRu
     return replace(record, totals={**totals, SINCE: since})
 
 
-def _counts(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
+def _count_rows(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
     tasks = record.tasks
     filtered, expanded = sum(t.filtered for t in tasks), sum(t.expanded for t in tasks)
     if not rules.counts_calls:
@@ -64,7 +64,9 @@ def _counts(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
     }
 
 
-def _gaps(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> dict[str, int]:
+def _count_gaps(
+    record: BatchRecord, before: BatchRecord | None, rules: TotalsRules
+) -> dict[str, int]:
     """Rows that were passed over, and rows that were taken again."""
     ends = before.end if before is not None else {}
     steps = [record.start[topic] - end for topic, end in ends.items() if topic in record.start]

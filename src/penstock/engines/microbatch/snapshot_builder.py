@@ -6,7 +6,11 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_snapshot import age_when_taken, latency, operator_snapshot
+from penstock.engines.microbatch.operator_snapshot import (
+    build_latency,
+    build_operator_snapshot,
+    compute_age_s,
+)
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.port import Batch, Status
 from penstock.errors import NotReadyError
@@ -26,17 +30,20 @@ def build_snapshot(
     )
     if not has_batches and now - began < window_s:
         raise NotReadyError("no batch has been committed yet")
-    offered = {operator.name: offered_rate(operator, begin) for operator in sources}
+    offered = {operator.name: measure_offered_rate(operator, begin) for operator in sources}
     return Snapshot(
         at=round(at, 3),
         offered=FrozenDict({name: rate for name, rate in offered.items() if rate is not None}),
         operators=FrozenDict(
-            {name: operator_snapshot(operator.window(now, begin)) for name, operator in ops.items()}
+            {
+                name: build_operator_snapshot(operator.window(now, begin))
+                for name, operator in ops.items()
+            }
         ),
     )
 
 
-def offered_rate(operator: OperatorTracker, begin: float) -> float | None:
+def measure_offered_rate(operator: OperatorTracker, begin: float) -> float | None:
     """Rows/s that came in since a time; None if it was looked at only once."""
     samples = [sample for sample in operator.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
@@ -58,18 +65,17 @@ def build_status(
     `filled` are the topics that operators fill; `second` is the second of the run at a time of
     the wall clock.
     """
-    offered, taken = _source_totals(ops, filled)
+    offered, taken = _sum_sources(ops, filled)
     sources = [operator for operator in ops.values() if operator.is_source]
     sinks = [operator for operator in ops.values() if not topology.downstream[operator.name]]
     latencies = {
-        path_of(topology, operator.name): latency(operator.new_records) for operator in sinks
+        name_path(topology, operator.name): build_latency(operator.new_records)
+        for operator in sinks
     }
-    ages = [
-        age for operator in sources if (age := age_when_taken(operator.new_records)) is not None
-    ]
+    ages = [age for operator in sources if (age := compute_age_s(operator.new_records)) is not None]
     lost = sum(operator.rows_dropped for operator in ops.values())
     batches = {
-        name: tuple(batch_of(record, second) for record in operator.new_records)
+        name: tuple(build_batch(record, second) for record in operator.new_records)
         for name, operator in ops.items()
         if operator.new_records
     }
@@ -93,7 +99,7 @@ def build_status(
     )
 
 
-def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
+def _sum_sources(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
     """Rows that came to topics which no operator fills, and those that all readers took."""
     ends: dict[str, int] = {}
     taken: dict[str, int] = {}
@@ -105,7 +111,7 @@ def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) 
     return sum(ends.values()), sum(taken.values())
 
 
-def batch_of(record: BatchRecord, second: Callable[[float], float]) -> Batch:
+def build_batch(record: BatchRecord, second: Callable[[float], float]) -> Batch:
     """Return a batch as the journal tells of it."""
     return Batch(
         planned_s=second(record.planned_at),
@@ -119,11 +125,11 @@ def batch_of(record: BatchRecord, second: Callable[[float], float]) -> Batch:
     )
 
 
-def path_of(topology: Topology, name: str) -> str:
+def name_path(topology: Topology, name: str) -> str:
     """Name the way that records take to an operator."""
     feeders = topology.upstream[name]
     if not feeders:
         return name
     if len(feeders) == 1:
-        return f"{path_of(topology, feeders[0])} > {name}"
+        return f"{name_path(topology, feeders[0])} > {name}"
     return f"({' | '.join(feeders)}) > {name}"

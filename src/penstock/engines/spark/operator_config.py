@@ -16,10 +16,10 @@ BATCH_S = 1.0
 MIN_INTERVAL_S = 0.5
 
 
-def min_interval_for(batch_s: float) -> float:
+def compute_min_interval_s(batch_s: float) -> float:
     """Return the least time from one plan to the next: who wants long batches wants few of them.
 
-    >>> min_interval_for(0.5), min_interval_for(1.0), min_interval_for(2.0)
+    >>> compute_min_interval_s(0.5), compute_min_interval_s(1.0), compute_min_interval_s(2.0)
     (0.5, 0.5, 1.0)
     """
     return max(MIN_INTERVAL_S, batch_s / 2)
@@ -85,7 +85,7 @@ class OperatorConfig:
 
 
 def make_operator_config(
-    pipeline: Pipeline, operator: Operator, pace: BatchTiming
+    pipeline: Pipeline, operator: Operator, timing: BatchTiming
 ) -> OperatorConfig:
     """Return what an operator of a pipeline keeps to."""
     options = operator.options
@@ -105,16 +105,18 @@ def make_operator_config(
         queue_size=options.queue_size,
         dropped_to=options.dropped_to,
         limits=behind,
-        batch_s=pace.batch_s,
-        min_interval_s=pace.min_interval_s,
+        batch_s=timing.batch_s,
+        min_interval_s=timing.min_interval_s,
         idle_s=pipeline.idle_s,
-        keeps_batches=kind.source.needs_whole_batches or _feeds_time(pipeline, operator),
+        keeps_batches=kind.source.needs_whole_batches or _feeds_event_time(pipeline, operator),
         source=kind.source,
         **kind.config_fields(operator),
     )
 
 
-def _feeds_time(pipeline: Pipeline, operator: Operator) -> bool:
+def _feeds_event_time(pipeline: Pipeline, operator: Operator) -> bool:
     """Whether an operator that uses event time is behind this one."""
     behind = [op for op in pipeline.operators.values() if {*op.reads} & {*operator.fills}]
-    return any(find_kind(op.kind).uses_event_time or _feeds_time(pipeline, op) for op in behind)
+    return any(
+        find_kind(op.kind).uses_event_time or _feeds_event_time(pipeline, op) for op in behind
+    )

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import pyarrow as pa
 
 from penstock.errors import InputError, nearest
-from penstock.nexmark.event_order import BIDS, ROUND, EventKind
+from penstock.nexmark.event_order import ROUND, EventKind
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import row_maker
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Variant = Literal["thesis", "reference"]
 #: The variants of those queries that the thesis does not have.
@@ -32,10 +29,21 @@ class QueryTruth:
     """The expected content of `out`: DuckDB SQL over the tables persons, auctions and bids."""
 
     sql: str
-    #: The operator that tells only what its watermark has closed. Then the SQL has `$closed`, the
-    #: watermark of its last batch in microseconds; and it holds however batches were cut. Of
-    #: Spark's own state it is the watermark that Spark wrote down for that batch.
+    #: The operator that emits only what its watermark has closed. Then the SQL has `$closed`, the
+    #: watermark of its last batch in microseconds, so it is true for any cut into batches. With
+    #: Spark's own state it is the watermark that Spark recorded for that batch.
     closed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NexmarkQuery:
+    """A query of the benchmark."""
+
+    name: str
+    #: Declares the pipeline, given a variant and the settings of the stream.
+    build: Callable[..., Pipeline]
+    #: The expected results by variant; the first is the default variant.
+    truths: Mapping[Variant, QueryTruth]
 
 
 def begin(
@@ -85,26 +93,6 @@ def sources(
             writes=read_from(kind),
             chunk_rows=None if delay_s is None else chunk_rows(kind, setting, delay_s),
         )(_picking("source" if len(columns) == 1 else kind.name, wanted, change))
-
-
-def row_by_row(
-    query: str,
-    variant: Variant,
-    setting: StreamSettings | None,
-    summary: str,
-    work: "Callable[[DataFrame], DataFrame]",
-    columns: tuple[str, str],
-) -> Pipeline:
-    """Declare a stateless query over bids, written as a Spark frame function.
-
-    `columns` has the columns that it reads, and those that it returns.
-    """
-    pipeline = begin(query, variant, summary, REFERENCE)
-    sources(pipeline, setting or usual(variant), {BIDS: columns[0]})
-    pipeline.topic(RESULTS, columns[1])
-    pipeline.operator(reads=read_from(BIDS), writes=RESULTS)(work)
-    sink(pipeline, columns[1])
-    return pipeline
 
 
 def chunk_rows(kind: EventKind, setting: StreamSettings, delay_s: float) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Move, Placement
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
-from penstock.core.policies.enforcer.rebalancing import Hosts, release, relieve
+from penstock.core.policies.enforcer.slice_moves import Hosts, release, relieve
 from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import HostSnapshot, Snapshot

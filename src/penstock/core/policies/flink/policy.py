@@ -13,9 +13,12 @@ from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
-from penstock.core.policies.flink.alignment import align
-from penstock.core.policies.flink.evaluation import OperatorEvaluation, evaluate
-from penstock.core.policies.flink.experience import speed_up, was_ineffective
+from penstock.core.policies.flink.evaluation import (
+    OperatorEvaluation,
+    evaluate,
+    speed_up,
+    was_ineffective,
+)
 from penstock.core.policies.flink.metric_window import Array, MetricWindows
 from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
@@ -191,6 +194,30 @@ def _bounded(op: OperatorSnapshot, wanted: int, params: FlinkParams) -> int:
     if wanted == op.parallelism or not partitions:
         return wanted
     return align(wanted, op.parallelism, partitions, highest, params.alignment)
+
+
+def align(wanted: int, current: int, partitions: int, highest: int, mode: str) -> int:
+    """Return the parallelism at or above `wanted` that spreads partitions well.
+
+    `evenly-spread` takes a divisor of the number of partitions, `balanced` also one that
+    leaves fewer partitions to a replica; `off`, or none found, leaves `wanted` alone.
+
+    >>> align(8, 4, 12, 200, "balanced"), align(8, 4, 128, 200, "balanced")
+    (12, 8)
+    >>> align(4, 10, 7, 200, "balanced")
+    7
+    """
+    if mode == "off" or partitions < 1:
+        return wanted
+    limit = min(partitions, highest)
+    if wanted < current:
+        limit = min(current, limit)
+    for candidate in range(wanted, limit + 1):
+        if partitions % candidate == 0:
+            return candidate
+        if mode == "balanced" and partitions // candidate < partitions // wanted:
+            return candidate
+    return wanted
 
 
 def _delayed(

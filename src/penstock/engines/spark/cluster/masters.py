@@ -131,10 +131,16 @@ appender.console.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 _JAVA_HINT = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its directory"
 
 
+def find_java() -> str | None:
+    """Return the `java` that Spark starts: that of JAVA_HOME if it is set, else of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None)  # noqa: PTH118
+
+
 def check_java() -> None:
     """Raise `InputError` if there is no Java where Spark looks for it."""
-    home = os.environ.get("JAVA_HOME")
-    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:  # noqa: PTH118
+    if find_java() is not None:
+        return
+    if home := os.environ.get("JAVA_HOME"):
         raise InputError("JAVA_HOME", f"there is no bin/java in {home!r}", _JAVA_HINT)
-    if not home and shutil.which("java") is None:
-        raise InputError("java", "is not installed, or not on the PATH", _JAVA_HINT)
+    raise InputError("java", "is not installed, or not on the PATH", _JAVA_HINT)

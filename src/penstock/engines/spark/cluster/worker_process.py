@@ -17,8 +17,7 @@ from types import FrameType
 from pyspark import cloudpickle
 
 from penstock.pipelines.operator import Operator
-from penstock.pipelines.resources import close_all
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource, close_all
 
 #: The environment variable that names the file with the module list.
 VARIABLE = "PENSTOCK_PRELOAD"

@@ -6,18 +6,20 @@ them. Two attempts at a batch read the same rows: a record of other rows is refu
 for this batch. Batch records are also the monitoring channel.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import (
     BatchRecord,
     have_same_input,
     read_record,
-    source_offsets,
+    read_source_offsets,
     write_record,
 )
 from penstock.errors import InputError, PenstockError
 from penstock.files.atomic import link_new, sync_directory, write_temporary
 from penstock.files.atomic import replace as replace_file
+from penstock.topics.steady_clock import SteadyClock
 
 #: Records older than so many batches are removed.
 KEPT = 200
@@ -53,7 +55,7 @@ class BatchLog:
         kept = record if is_first else self.get(record.batch)
         assert kept is not None
         if not have_same_input(kept, record):
-            raise PenstockError(_mismatch(self.directory.name, kept, record))
+            raise PenstockError(_describe_mismatch(self.directory.name, kept, record))
         return kept
 
     def rewrite(self, record: BatchRecord) -> None:
@@ -90,14 +92,47 @@ class BatchLog:
         return self.directory / f"{batch:020d}.json"
 
 
-def _mismatch(operator: str, kept: BatchRecord, mine: BatchRecord) -> str:
+def _describe_mismatch(operator: str, kept: BatchRecord, mine: BatchRecord) -> str:
     return (
-        f"{operator}: batch {mine.batch} is planned with {_range_text(mine)}, but was committed"
-        f" with {_range_text(kept)}: Spark's checkpoint does not fit the records of batches\n"
+        f"{operator}: batch {mine.batch} is planned with {_format_range(mine)}, but was committed"
+        f" with {_format_range(kept)}: Spark's checkpoint does not fit the records of batches\n"
         "hint: stop the run and start it with --resume, which compares and repairs both"
     )
 
 
-def _range_text(record: BatchRecord) -> str:
+def _format_range(record: BatchRecord) -> str:
     parts = [f"{name} {record.start.get(name)} to {end}" for name, end in record.end.items()]
-    return ", ".join(parts) or " ".join(source_offsets(record.offset_log)) or "no rows"
+    return ", ".join(parts) or " ".join(read_source_offsets(record.offset_log)) or "no rows"
+
+
+class SteadyLog:
+    """The records of one operator, with times of a steady clock."""
+
+    def __init__(self, log: BatchLog, clock: SteadyClock) -> None:
+        self._log, self._clock = log, clock
+
+    @property
+    def next(self) -> int:
+        """The batch whose record comes next."""
+        return self._log.next
+
+    def read_new(self) -> list[BatchRecord]:
+        """Return the records that came since the last call."""
+        shift_s = self._clock.shift_s
+        return [shift_times(record, shift_s) for record in self._log.read_new()]
+
+
+def shift_times(record: BatchRecord, seconds: float) -> BatchRecord:
+    """Return a record whose times are so many seconds later; those of its rows are as they are."""
+    if not seconds:
+        return record
+    tasks = tuple(
+        replace(task, began=task.began + seconds, ended=task.ended + seconds)
+        for task in record.tasks
+    )
+    return replace(
+        record,
+        planned_at=record.planned_at + seconds,
+        committed_at=record.committed_at + seconds,
+        tasks=tasks,
+    )

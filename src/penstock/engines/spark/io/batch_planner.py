@@ -5,27 +5,27 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from penstock.engines.microbatch.admission import Throughput, Waiting, dropped
+from penstock.engines.microbatch.admission import Throughput, Waiting, count_dropped
 from penstock.engines.microbatch.dealing import (
     OffsetRange,
-    cuts,
+    compute_cuts,
     deal,
-    shares,
+    split_by_speed,
+    subtract_ranges,
     take_open_first,
-    without,
 )
-from penstock.engines.microbatch.event_time import slowest_times
+from penstock.engines.microbatch.event_time import find_slowest_times
 from penstock.engines.microbatch.slice_assignment import (
     SliceAssignment,
     assign_slices,
-    loads_after,
-    next_watermark,
+    compute_watermark,
+    update_loads,
 )
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, save_plan
-from penstock.engines.spark.io.state_versions import record_before
+from penstock.engines.spark.io.state_versions import find_record_before
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
 from penstock.engines.spark.run_layout import RunLayout
@@ -74,7 +74,7 @@ class BatchPlanner:
         for record in self.log.read_new():
             self.speed = self.speed.after(record)
             if self.loads:
-                self.loads = loads_after(self.loads, record)
+                self.loads = update_loads(self.loads, record)
         self.replicas = command.replicas
         waiting = {name: self._waiting(name, start) for name in self.topics}
         limit = self.speed.limit(command.replicas, self.config.batch_s)
@@ -118,10 +118,10 @@ class BatchPlanner:
         """Whether the batch before has advanced the watermark, so that windows may be closed."""
         if not self.loads:
             return False
-        before = record_before(self.log, start)
+        before = find_record_before(self.log, start)
         if before is None or before.state is None:
             return False
-        mark = next_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
+        mark = compute_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
         return mark != before.state.watermark
 
     def _waiting(self, name: str, start: Offset) -> Waiting:
@@ -134,7 +134,7 @@ class BatchPlanner:
         self.seen[name] = queue.seen
         if config.timeout_s is not None:
             oldest = time.time() - config.timeout_s
-            queue = queue.expired(_first_after(topic, begin, queue.end, oldest))
+            queue = queue.expired(_find_first_after(topic, begin, queue.end, oldest))
         return queue
 
     def _is_over_limit(self) -> bool:
@@ -171,7 +171,9 @@ class BatchPlanner:
                 for a, b, cause in end["skips"].get(name, ())
                 if b > low and a < high
             ]
-            line += without(OffsetRange(name, low, high), [(a, b) for a, b, _ in skips[name]])
+            line += subtract_ranges(
+                OffsetRange(name, low, high), [(a, b) for a, b, _ in skips[name]]
+            )
             given_up += [OffsetRange(name, a, b) for a, b, _ in skips[name]]
         dealt = self._deal(line, replicas)
         lost = self._parts(given_up) if config.dropped_to else ()
@@ -197,10 +199,10 @@ class BatchPlanner:
             end=dict(end["at"]),
             planned_at=time.time(),
             tasks=tasks,
-            dropped=dropped(skips),
+            dropped=count_dropped(skips),
             waiting=self.waiting,
             progress={name: each.progress for name, each in inputs.items()},
-            event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
+            event_times=find_slowest_times({n: each.progress for n, each in inputs.items()}, idle),
             open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
         )
         if config.source.syncs_offsets:  # what is written outside must belong to a batch that lasts
@@ -220,11 +222,11 @@ class BatchPlanner:
     ) -> Sequence[SliceAssignment | None]:
         if not self.loads:
             return [None] * replicas
-        before = record_before(self.log, start)
+        before = find_record_before(self.log, start)
         command = read_command(self.layout, self.config.name)
         moves = command.moves if command.version > self.moves_version else {}
         self.moves_version = command.version
-        watermark = next_watermark(before, self.config.delay_us, idle)
+        watermark = compute_watermark(before, self.config.delay_us, idle)
         return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
 
     def _deal(self, line: Sequence[OffsetRange], replicas: int) -> Sequence[Sequence[OffsetRange]]:
@@ -236,8 +238,8 @@ class BatchPlanner:
             known = self.speed.replicas
             speeds = [known[i] if i < len(known) else None for i in range(replicas)]
             # between two batches no replica has rows left
-            weights = shares(speeds, [0.0] * replicas, rows)
-        return deal(line, cuts(weights, rows))
+            weights = split_by_speed(speeds, [0.0] * replicas, rows)
+        return deal(line, compute_cuts(weights, rows))
 
     def _parts(self, ranges: Sequence[OffsetRange]) -> tuple[InputPart, ...]:
         parts = []
@@ -256,7 +258,7 @@ class BatchPlanner:
             save_position(self.layout.topic(name), self.config.name, offset)
 
 
-def _first_after(topic: Topic, start: int, end: int, at: float) -> int:
+def _find_first_after(topic: Topic, start: int, end: int, at: float) -> int:
     """The offset of the first row that was committed after a time."""
     for commit in topic.commits(start, end):
         if commit.at > at:

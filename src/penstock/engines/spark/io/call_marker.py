@@ -49,14 +49,14 @@ class CallMarker:
         #: Calls that were not finished when this task began.
         self._before = tuple(read_marks(layout, operator))
         stack = directory / f"{task}.stack"
-        self._poison = _poison(self._before, death_of(_text(stack), timeout_s))
+        self._poison = _find_poison(self._before, describe_death(_read_text(stack), timeout_s))
         self._file = os.open(directory / f"{task}.json", os.O_RDWR | os.O_CREAT, 0o600)
         self._timeout_s = timeout_s
         self._stack = stack.open("w", encoding="utf-8") if timeout_s is not None else None
 
     def deaths(self, topic: str, first: int, end: int) -> int:
         """How many processes died on rows of this range."""
-        return deaths_on(self._before, topic, first, end)
+        return count_deaths(self._before, topic, first, end)
 
     def poison(self, topic: str, offset: int) -> str:
         """What happened twice on this row; empty if it may be tried."""
@@ -111,24 +111,24 @@ class CallMarker:
 
 def read_marks(layout: RunLayout, operator: str) -> list[CallMark]:
     """Return the calls that were begun and not finished."""
-    texts = (_text(path) for path in sorted(layout.marks(operator).glob("[0-9]*.json")))
+    texts = (_read_text(path) for path in sorted(layout.marks(operator).glob("[0-9]*.json")))
     return [mark for text in texts if (mark := _parse(text)) is not None]
 
 
-def deaths_on(marks: Iterable[CallMark], topic: str, first: int, end: int) -> int:
+def count_deaths(marks: Iterable[CallMark], topic: str, first: int, end: int) -> int:
     """Count the processes that died on rows of a range; calls under way have other rows."""
     hits = [mark.deaths + 1 for mark in marks if mark.overlaps(topic, first, end)]
     return max(hits, default=0)
 
 
-def most_deadly(marks: Iterable[CallMark]) -> CallMark | None:
+def find_deadliest(marks: Iterable[CallMark]) -> CallMark | None:
     """Return the call on whose rows most processes died; None if none was under way."""
     return max(marks, key=lambda mark: mark.deaths, default=None)
 
 
 def read_stack(layout: RunLayout, operator: str) -> str:
     """Return where the last call that took too long was; empty if nobody knows."""
-    texts = (_text(path) for path in layout.marks(operator).glob("*.stack"))
+    texts = (_read_text(path) for path in layout.marks(operator).glob("*.stack"))
     return max(texts, key=len, default="").strip()
 
 
@@ -139,21 +139,21 @@ def clear_marks(layout: RunLayout, operator: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def death_of(stack: str, timeout_s: float | None) -> str:
+def describe_death(stack: str, timeout_s: float | None) -> str:
     """Say how a process ended in a call, by the stack that it left."""
     if stack.startswith("Timeout") and timeout_s is not None:
         return f"the call took longer than {timeout_s:g} s"
     return "the worker process died"
 
 
-def _poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int], str]:
+def _find_poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int], str]:
     """Rows on which a process died twice, with those that were known before."""
     known = {(name, row): text for mark in marks for name, row, text in mark.poison}
     twice = (mark for mark in marks if mark.end == mark.first + 1 and mark.deaths > 0)
     return {(mark.topic, mark.first): problem for mark in twice} | known
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress, progress_after
+from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress, advance_progress
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.state_versions import LOOK_BACK
 from penstock.topics.embedded.commit import Commit
@@ -69,9 +69,9 @@ class InputProgress:
             for commit in topic.commits(start, end):
                 if commit.end <= end:
                     is_open = commit.end not in ends
-                    progress = progress_after(
+                    progress = advance_progress(
                         progress,
-                        _newest(topic, commit),
+                        _find_newest(topic, commit),
                         commit.event_times,
                         is_complete=not is_open,
                     )
@@ -102,7 +102,7 @@ class InputProgress:
         return next(complete_ends(self._topics[name], start, end), start)
 
 
-def _newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
+def _find_newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
     """The newest times of a commit; segments of older versions have to be read for them."""
     newest: Mapping[str, int] = FrozenDict()
     for segment in commit.segments:

@@ -1,4 +1,4 @@
-"""How the rows of one batch are dealt to its tasks, with the places where these rows lie.
+"""Batch plans: the rows that each task of a batch reads, as files and ranges, or by key.
 
 The source resolves offsets to files once; tasks need no index of a topic.
 """
@@ -7,15 +7,20 @@ import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from penstock.engines.microbatch.event_time import EventTimeProgress
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
-from penstock.engines.spark.io.key_dealing import key_mask
 from penstock.errors import InputError
 from penstock.files.atomic import replace
 from penstock.topics.embedded.topic import Piece
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class TaskInput:
             for batch in part.read(columns):
                 size = batch.num_rows
                 if self.key is not None:
-                    batch = batch.filter(key_mask(batch[self.key], self.index, self.replicas))
+                    batch = batch.filter(mask_key(batch[self.key], self.index, self.replicas))
                 yield part, passed, batch
                 passed += size
 
@@ -111,3 +116,27 @@ def load_pickle(path: Path) -> object:
     except (pickle.UnpicklingError, EOFError) as error:
         hint = "stop the run and start it with --resume, which writes it anew"
         raise InputError(str(path), f"is empty or damaged: {error}", hint) from None
+
+
+def mask_key(column: pa.Array, index: int, replicas: int) -> pa.Array:
+    """Return which rows belong to replica `index` of `replicas`."""
+    return pa.array(assign_replicas(column, replicas) == index)
+
+
+def assign_replicas(column: pa.Array, replicas: int) -> NDArray[np.int64]:
+    """Return the replica of each row; a missing key falls to replica 0.
+
+    >>> assign_replicas(pa.array(["a", "b", "a", None]), 4).tolist()
+    [3, 1, 3, 0]
+    """
+    if pa.types.is_integer(column.type):
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        hashed = (values * _MIX) >> _SHIFT
+    else:
+        encoded = column.dictionary_encode()
+        each = [0 if v is None else crc32(str(v).encode()) for v in encoded.dictionary.to_pylist()]
+        table = np.array([*each, 0], dtype=np.uint64)
+        places = encoded.indices.fill_null(len(each)).to_numpy(zero_copy_only=False)
+        hashed = table[places]
+    chosen: NDArray[np.int64] = (hashed % np.uint64(replicas)).astype(np.int64)
+    return chosen

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.event_counts import Events, merge
-from penstock.engines.microbatch.operator_totals import with_totals
+from penstock.engines.microbatch.operator_totals import add_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.outputs import TaskOutputs
@@ -85,16 +85,16 @@ class TopicSink(DataSourceStreamArrowWriter):
         bundle = load_bundle(layout.code(self._operator))
         done = [message for message in messages if isinstance(message, TaskMessage)]
         log = BatchLog(layout.batches(self._operator))
-        mine = _record(layout, bundle, done, batchId)
-        mine = with_totals(mine, log.get(batchId - 1), bundle.kind.totals)
+        mine = _build_record(layout, bundle, done, batchId)
+        mine = add_totals(mine, log.get(batchId - 1), bundle.kind.totals)
         if bundle.kind.syncs_checkpoint:
             sync_batch(layout.checkpoint(self._operator), batchId)
         record = log.put(mine)
         if record is not mine:  # an earlier attempt came so far, and its rows count
             _remove(layout, messages, {s.file for each in record.outputs.values() for s in each})
-        publish_batch(bundle.operator, record, lambda name: _topic(layout.topic(name)))
+        publish_batch(bundle.operator, record, lambda name: _open_topic(layout.topic(name)))
         for name in record.outputs:
-            _trim(_topic(layout.topic(name)))
+            _trim(_open_topic(layout.topic(name)))
         if record.state is not None:
             remove_old(layout.state(self._operator), log, record)
         failures.clear(layout, self._operator)  # a task that failed went well the next time
@@ -120,7 +120,7 @@ def _remove(
                     (layout.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
 
 
-def _record(
+def _build_record(
     layout: RunLayout, bundle: OperatorBundle, messages: list[TaskMessage], batch: int
 ) -> BatchRecord:
     name, kind = bundle.operator.name, bundle.kind
@@ -152,7 +152,7 @@ def _record(
 
 
 @lru_cache(maxsize=64)
-def _topic(directory: Path) -> Topic:
+def _open_topic(directory: Path) -> Topic:
     return Topic.open(directory)
 
 

@@ -47,7 +47,7 @@ class TopicSource(DataSource):
 
     def schema(self) -> StructType:
         """Rows of the topic, or one task a row."""
-        layout, config = _job(self.options)
+        layout, config = _load_job(self.options)
         if config.source.passes_tasks:
             return TASK
         rows = Topic.open(layout.topic(self.options.get(TOPIC, config.reads[0]))).schema
@@ -60,7 +60,7 @@ class TopicSource(DataSource):
         return TopicReader(self.options["run"], self.options["operator"], schema, topic)
 
 
-def _job(options: Mapping[str, str]) -> tuple[RunLayout, OperatorConfig]:
+def _load_job(options: Mapping[str, str]) -> tuple[RunLayout, OperatorConfig]:
     layout = RunLayout(Path(options["run"]))
     return layout, OperatorConfig.load(layout, options["operator"])
 

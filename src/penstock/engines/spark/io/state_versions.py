@@ -13,7 +13,7 @@ from penstock.topics.embedded.segment import SEGMENTS
 LOOK_BACK = 3
 
 
-def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None:
+def find_record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None:
     """Return the record of the batch that ended where another begins; None for the very first."""
     newest = log.last()
     if newest is None:

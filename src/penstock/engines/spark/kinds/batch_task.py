@@ -15,7 +15,7 @@ from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
 from penstock.engines.spark.operator_bundle import OperatorBundle
-from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.function_call import call_batch
@@ -35,13 +35,13 @@ def run_batch_task(
     operator = bundle.operator
     close_resources_at_exit()
     resource = resource_of(operator, str(layout.run))  # opened once a process; not part of the work
-    copy_given_up(bundle, task, outputs)
+    copy_dropped(bundle, task, outputs)
     began, cpu_began = time.time(), processor_s()
     busy_s, squares, chunks, rows_in, removed, added = 0.0, 0.0, 0, 0, 0, 0
     limit_s = operator.options.call_timeout_s
     with CallMarker(layout, operator.name, task.index, limit_s) as marker:
         calls = _Calls(layout, operator, resource, outputs, marker)
-        for part, offset, chunk in _chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
+        for part, offset, chunk in _read_chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
             start, before = time.perf_counter(), outputs.rows
             put_aside = calls.process(part, offset, chunk)
             took_s = time.perf_counter() - start
@@ -93,7 +93,9 @@ class _Calls:
             self._write(part, passed, chunk)
         except Exception:
             if not keeps_letters:
-                save(self._layout, self._operator.name, _failure(part, passed, chunk.num_rows))
+                save(
+                    self._layout, self._operator.name, _build_failure(part, passed, chunk.num_rows)
+                )
                 raise
             self._without_poison(part, passed, chunk)
         return self.put_aside - before
@@ -130,12 +132,12 @@ class _Calls:
 
     def _put_aside(self, part: InputPart, passed: int, row: pa.RecordBatch, problem: str) -> None:
         topic = errors_topic(self._operator.name)
-        letter = _letter(part, passed, row, problem, self._outputs.schema(topic))
+        letter = _build_letter(part, passed, row, problem, self._outputs.schema(topic))
         self._outputs.write(letter, topic)
         self.put_aside += 1
 
 
-def copy_given_up(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
+def copy_dropped(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
     """Keep the rows that waited too long or did not fit in the topic that was named for them."""
     name = bundle.operator.options.dropped_to
     for part in task.given_up if name else ():
@@ -143,19 +145,19 @@ def copy_given_up(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs)
             outputs.write(batch, name)
 
 
-def _chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
+def _read_chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
     """Yield (part, rows of it before, at most `size` rows)."""
     for part, passed, batch in task.batches():
         for begin in range(0, batch.num_rows, size):
             yield part, passed + begin, batch.slice(begin, size)
 
 
-def _failure(part: InputPart, passed: int, rows: int) -> Failure:
+def _build_failure(part: InputPart, passed: int, rows: int) -> Failure:
     first = part.offset + passed
-    return Failure(topic=part.topic, first=first, end=first + rows, trace=trace_of_exception())
+    return Failure(topic=part.topic, first=first, end=first + rows, trace=format_trace())
 
 
-def _letter(
+def _build_letter(
     part: InputPart, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
 ) -> pa.RecordBatch:
     text = json.dumps(row.drop_columns([EVENT]).to_pylist()[0], default=str)

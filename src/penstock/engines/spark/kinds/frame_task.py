@@ -9,27 +9,27 @@ import pyarrow as pa
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import TaskInput
-from penstock.engines.spark.kinds.batch_task import copy_given_up
+from penstock.engines.spark.kinds.batch_task import copy_dropped
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.pipelines.stateful.groups import pc
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT
 
 
-def write(
+def write_frame(
     bundle: OperatorBundle, task: TaskInput, rows: Iterator[pa.RecordBatch], outputs: TaskOutputs
 ) -> TaskRecord:
     """Write a task's rows; source, function and sink work hand in hand, so all of it is busy."""
-    copy_given_up(bundle, task, outputs)
+    copy_dropped(bundle, task, outputs)
     began, start = time.time(), time.perf_counter()
     if outputs.main is not None:
         schema = outputs.schema(outputs.main)
         if bundle.stamped:
             for batch in rows:
-                outputs.write(_fit(batch, schema))
+                outputs.write(_fit_schema(batch, schema))
         else:
             held = [batch for batch in rows if batch.num_rows]
-            for batch in _stamped(held, task, schema):
+            for batch in _add_stamps(held, task, schema):
                 outputs.write(batch)
     return TaskRecord(
         rows_in=task.own_rows,
@@ -56,7 +56,7 @@ def write_native(
         if not bundle.stamped:
             stamps = pa.array([stamp_us] * batch.num_rows, schema.field(EVENT).type)
             batch = batch.append_column(EVENT, stamps)
-        outputs.write(_fit(batch, schema))
+        outputs.write(_fit_schema(batch, schema))
     return TaskRecord(
         rows_in=0,
         rows_out=outputs.rows,
@@ -76,9 +76,9 @@ def write_ingest(
     schema = outputs.schema(outputs.main)
     column = bundle.operator.options.time or (EVENT if bundle.stamped else None)
     for batch in rows:
-        stamps = event_times(batch, column, time.time())
+        stamps = read_event_times(batch, column, time.time())
         others = batch.drop_columns([EVENT]) if EVENT in batch.schema.names else batch
-        outputs.write(_fit(others.append_column(EVENT, stamps), schema))
+        outputs.write(_fit_schema(others.append_column(EVENT, stamps), schema))
     return TaskRecord(
         rows_in=outputs.rows,
         rows_out=outputs.rows,
@@ -89,7 +89,7 @@ def write_ingest(
     )
 
 
-def event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Array:
+def read_event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Array:
     """Return the event time of each row: the named column, or the arrival if none is named.
 
     A row without a time gets the newest one beside it: its arrival would advance the watermark
@@ -103,13 +103,13 @@ def event_times(batch: pa.RecordBatch, column: str | None, now: float) -> pa.Arr
     return times.fill_null(newest if newest.is_valid else arrival)
 
 
-def _fit(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _fit_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The same columns in the topic's order and to the letter of its schema."""
     columns = [batch[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _stamped(
+def _add_stamps(
     held: list[pa.RecordBatch], task: TaskInput, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Give rows without stamps those of the input at the same place in the line."""
@@ -121,5 +121,5 @@ def _stamped(
     passed = 0
     for batch in held:
         mine = stamps.take(pa.array(places[passed : passed + batch.num_rows]))
-        yield _fit(batch.append_column(EVENT, mine), schema)
+        yield _fit_schema(batch.append_column(EVENT, mine), schema)
         passed += batch.num_rows

@@ -4,6 +4,7 @@ A built-in kind is the module of its name in this folder. `register_spark_kind` 
 it reaches other processes with the operator's bundle and config.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -64,7 +65,7 @@ class TaskResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparkKind:
+class SparkKind(ABC):
     """How Spark runs all operators of one kind."""
 
     name: str
@@ -79,10 +80,11 @@ class SparkKind:
     #: Whether a record does not tell all: Spark's checkpoint has to be on disk before it.
     syncs_checkpoint: bool = False
 
+    @abstractmethod
     def make_query(self, query: "QueryContext") -> QueryParts:
         """Call the function and return the query of an operator."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_task(
         self,
         layout: RunLayout,
@@ -91,7 +93,6 @@ class SparkKind:
         outputs: "TaskOutputs",
     ) -> TaskResult:
         """Do the work of one task inside the sink."""
-        raise NotImplementedError
 
     def planned_input(self, layout: RunLayout, operator: str, batch: int) -> BatchPlan:  # noqa: ARG002
         """Return what a batch reads; `OSError` or `InputError` if it is not planned."""

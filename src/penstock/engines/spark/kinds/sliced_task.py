@@ -17,7 +17,7 @@ from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
-from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.kinds.sliced import slicing_of
@@ -50,11 +50,11 @@ def run_sliced_task(
             worker = _Worker(
                 layout.state(operator.name), bundle, slicing_of(operator), assignment, marker
             )
-            marker.enter(*_rows(task.parts))
+            marker.enter(*_find_rows(task.parts))
             worker.run(task, outputs)
             merged = worker.merge()
     except Exception:
-        save(layout, operator.name, _failure(task.parts))
+        save(layout, operator.name, _build_failure(task.parts))
         raise
     record = TaskRecord(
         rows_in=sum(worker.rows.values()),
@@ -91,7 +91,7 @@ class _Worker:
         )
         self._key, self._values = state_schemas(slicing, bundle.inputs)
         self._layout = make_layout(self._key, self._values)
-        self._layers = _layers(directory, self._layout)
+        self._layers = _open_layers(directory, self._layout)
         self._layers.keep(file_names(assignment.version))
         self.written: tuple[StateFile, ...] = ()
         self.rows: dict[int, int] = {}
@@ -101,7 +101,7 @@ class _Worker:
     def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
         """Call the function for every slice that has rows or timers, and keep what it changed."""
         slicing = self._slicing
-        parts = gather(task.parts, self._assignment.slices, slicing)
+        parts = gather_rows(task.parts, self._assignment.slices, slicing)
         none = {
             topic: pa.RecordBatch.from_pylist([], with_event(schema))
             for topic, schema in self._bundle.inputs.items()
@@ -179,7 +179,7 @@ class _Worker:
         return tuple(merged)
 
 
-def gather(
+def gather_rows(
     parts: Sequence[InputPart], slices: Sequence[int], slicing: Slicing
 ) -> dict[str, dict[int, pa.RecordBatch]]:
     """Return the rows of each input, by slice, in the order of its topic."""
@@ -189,7 +189,7 @@ def gather(
         for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
             found.setdefault(number, []).append(rows)
     return {
-        topic: {number: _joined(some) for number, some in found.items()}
+        topic: {number: _join(some) for number, some in found.items()}
         for topic, found in pieces.items()
     }
 
@@ -205,16 +205,16 @@ def _read(
             yield number, batch
 
 
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _join(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
-def _failure(parts: Sequence[InputPart]) -> Failure:
-    topic, first, end = _rows(parts)
-    return Failure(topic=topic, first=first, end=end, trace=trace_of_exception())
+def _build_failure(parts: Sequence[InputPart]) -> Failure:
+    topic, first, end = _find_rows(parts)
+    return Failure(topic=topic, first=first, end=end, trace=format_trace())
 
 
-def _rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
+def _find_rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
     """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
     topic = parts[0].topic if parts else ""
     own = [part for part in parts if part.topic == topic]
@@ -226,7 +226,7 @@ def _rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
 _mapped: dict[Path, LayerCache] = {}
 
 
-def _layers(directory: Path, columns: StateLayout) -> LayerCache:
+def _open_layers(directory: Path, columns: StateLayout) -> LayerCache:
     if directory not in _mapped:
         _mapped[directory] = LayerCache(directory, columns)
     return _mapped[directory]

@@ -100,11 +100,13 @@ class QueryContext:
         if operator.writes is None:
             return
         _check_event_time(operator, frame)
-        columns = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
+        columns = without_event(_make_nullable(to_arrow_schema(frame.schema, timezone="UTC")))
         declared = self.pipeline.topics[operator.writes]
         if declared.schema is None:
             _make_topic(self.layout, declared, columns)
-        elif difference := first_difference(_loose(without_event(declared.schema)), columns):
+        elif difference := first_difference(
+            _make_nullable(without_event(declared.schema)), columns
+        ):
             problem = f"its rows do not fit topic {operator.writes}: {difference}"
             hint = "cast in the operator, or change the topic's schema"
             raise InputError(operator.name, problem, hint)
@@ -155,12 +157,12 @@ def make_query(
     return start
 
 
-def size_settings(schema: StructType) -> dict[str, str]:
+def make_size_settings(schema: StructType) -> dict[str, str]:
     """Return settings that leave out Spark's look at each row, where rows are small."""
-    return {_BYTES: _NO_LIMIT} if _all_of_a_size(schema) else {}
+    return {_BYTES: _NO_LIMIT} if _has_small_rows(schema) else {}
 
 
-def _all_of_a_size(schema: StructType) -> bool:
+def _has_small_rows(schema: StructType) -> bool:
     return all(isinstance(field.dataType, _SMALL) for field in schema)
 
 
@@ -172,12 +174,12 @@ def check_streaming(operator: Operator, result: object) -> DataFrame:
     return result
 
 
-def stateful_part(frame: DataFrame) -> str:
+def find_stateful_part(frame: DataFrame) -> str:
     """Name the first part of a frame's plan that keeps state or moves rows; empty without any."""
-    return _stateful_part(frame._jdf.queryExecution().analyzed())
+    return _find_stateful_node(frame._jdf.queryExecution().analyzed())
 
 
-def _stateful_part(node: Any) -> str:
+def _find_stateful_node(node: Any) -> str:
     """Name the first part of a plan that keeps state or moves rows; a static side may do so."""
     if not node.isStreaming():
         return ""
@@ -188,7 +190,7 @@ def _stateful_part(node: Any) -> str:
     is_lookup = name == "Join" and not all(child.isStreaming() for child in below)
     if name.startswith(_STATEFUL) and not is_lookup:
         return name
-    return next((found for child in below if (found := _stateful_part(child))), "")
+    return next((found for child in below if (found := _find_stateful_node(child))), "")
 
 
 def _check_event_time(operator: Operator, frame: DataFrame) -> None:
@@ -204,6 +206,6 @@ def _check_event_time(operator: Operator, frame: DataFrame) -> None:
         raise wrong.under(operator.name).at(operator.where) from None
 
 
-def _loose(schema: pa.Schema) -> pa.Schema:
+def _make_nullable(schema: pa.Schema) -> pa.Schema:
     """The same without saying what may be missing: Spark and Arrow differ in that too often."""
     return pa.schema([pa.field(field.name, field.type) for field in schema])

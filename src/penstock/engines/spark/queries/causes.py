@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from penstock.engines.spark.queries.failures import signature
+from penstock.engines.spark.queries.failures import make_signature
 
 #: Behind this line Spark describes the query, not what happened.
 _ABOUT_QUERY = "=== Streaming Query ==="
@@ -70,15 +70,15 @@ def find_cause(text: str) -> Cause:
     told = text.partition(_ABOUT_QUERY)[0].strip()
     told = told.partition("\nJVM stacktrace:")[0] or told
     if _TRACEBACK in told:
-        return _of_python(told)
-    return _of_java(told)
+        return _parse_python(told)
+    return _parse_java(told)
 
 
-def _of_python(text: str) -> Cause:
-    lines = list(_trace_lines(text))
-    message = _exception_line(lines)
+def _parse_python(text: str) -> Cause:
+    lines = list(_read_trace(text))
+    message = _find_exception_line(lines)
     kind = message.partition(":")[0].rpartition(".")[2]
-    own = _without_machinery(lines)
+    own = _remove_machinery(lines)
     has_own_frames = any(map(_FRAME.match, own))
     is_input = kind in ("InputError", "PenstockError")
     trace = "\n".join(own if has_own_frames else lines)
@@ -87,11 +87,11 @@ def _of_python(text: str) -> Cause:
         traceback=trace,
         is_users=kind not in _OF_MACHINES and (has_own_frames or is_input),
         is_network=kind in _OF_NETWORKS,
-        signature=repr(signature(trace)),
+        signature=repr(make_signature(trace)),
     )
 
 
-def _trace_lines(text: str) -> Iterator[str]:
+def _read_trace(text: str) -> Iterator[str]:
     """Yield the lines of the Python traceback in a text."""
     for line in text[text.index(_TRACEBACK) :].splitlines():
         if _END_OF_TRACE.match(line):
@@ -99,14 +99,14 @@ def _trace_lines(text: str) -> Iterator[str]:
         yield line.rstrip()
 
 
-def _exception_line(lines: Sequence[str]) -> str:
+def _find_exception_line(lines: Sequence[str]) -> str:
     """Return the line behind the last frame that is not indented."""
     last = max((i for i, line in enumerate(lines) if _FRAME.match(line)), default=0)
     behind = [line for line in lines[last + 1 :] if line and not line[0].isspace()]
     return behind[0].strip() if behind else lines[-1].strip()
 
 
-def _without_machinery(lines: Sequence[str]) -> list[str]:
+def _remove_machinery(lines: Sequence[str]) -> list[str]:
     """Leave out frames of Spark and of this package, with the code below them."""
     kept, is_left_out = [], False
     for line in lines:
@@ -126,12 +126,12 @@ def _trim(lines: list[str]) -> list[str]:
     return lines
 
 
-def _of_java(text: str) -> Cause:
+def _parse_java(text: str) -> Cause:
     found = _LOST_TASK.search(text)
     first = (found["cause"] if found else text).strip()
     reasons = [first.partition("\n")[0], *_CAUSED_BY.findall(text)]
-    message = _readable(reasons[0])
-    if len(reasons) > 1 and (deepest := _readable(reasons[-1])) not in message:
+    message = _shorten(reasons[0])
+    if len(reasons) > 1 and (deepest := _shorten(reasons[-1])) not in message:
         message = f"{message} ({deepest})"
     state = _SQL_STATE.search(text)
     is_infrastructure = bool(_INFRASTRUCTURE.search(text.partition("\n\tat ")[0]))
@@ -144,7 +144,7 @@ def _of_java(text: str) -> Cause:
     )
 
 
-def _readable(line: str) -> str:
+def _shorten(line: str) -> str:
     """Leave out packages of Java, and the state, which says nothing to people."""
     short = _PACKAGE.sub("", _SQL_STATE.sub(" ", line).strip())
     return _PLAIN.sub("", short).strip()

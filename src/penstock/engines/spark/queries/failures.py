@@ -27,26 +27,26 @@ class Failure:
 
     def text(self, operator: str) -> str:
         """Say it to a person."""
-        head = f"{operator} failed on {rows_text(self.topic, self.first, self.end)}:"
+        head = f"{operator} failed on {format_rows(self.topic, self.first, self.end)}:"
         return "\n".join(part for part in (head, self.problem, self.trace) if part)
 
     def is_like(self, other: "Failure") -> bool:
         """Whether both are the same exception, from the same place, on the same rows."""
         same_rows = (self.topic, self.first, self.end) == (other.topic, other.first, other.end)
-        return same_rows and signature(self.trace) == signature(other.trace)
+        return same_rows and make_signature(self.trace) == make_signature(other.trace)
 
 
-def rows_text(topic: str, first: int, end: int) -> str:
+def format_rows(topic: str, first: int, end: int) -> str:
     """Name rows of a topic.
 
-    >>> rows_text("orders", 7, 8), rows_text("orders", 7, 12)
+    >>> format_rows("orders", 7, 8), format_rows("orders", 7, 12)
     ('row 7 of topic orders', 'rows 7 to 11 of topic orders')
     """
     rows = f"row {first}" if end == first + 1 else f"rows {first} to {end - 1}"
     return f"{rows} of topic {topic}"
 
 
-def signature(trace: str) -> tuple[str, str]:
+def make_signature(trace: str) -> tuple[str, str]:
     """Return what makes two tracebacks the same: where it was raised, and the kind of exception.
 
     Messages may differ: they name times, addresses, requests.
@@ -56,7 +56,7 @@ def signature(trace: str) -> tuple[str, str]:
     return ":".join(frames[-1]) if frames else "", last.partition(":")[0]
 
 
-def trace_of_exception() -> str:
+def format_trace() -> str:
     """Return the traceback of the exception that is being handled.
 
     An `InputError` says itself where in the user's code the mistake is; our own frames do not.

@@ -16,6 +16,6 @@ def is_between_batches(query: StreamingQuery) -> bool:
     return not query.isActive or not query.status["isTriggerActive"]
 
 
-def is_beginning(query: StreamingQuery) -> bool:
+def is_starting(query: StreamingQuery) -> bool:
     """Whether the process of its source is not there yet."""
     return query.isActive and str(query.status["message"]).startswith("Initializing")

@@ -12,12 +12,12 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.events import Event, FailedEvent, RestartingEvent
-from penstock.engines.spark.io.call_marker import most_deadly, read_marks, read_stack
+from penstock.engines.spark.io.call_marker import find_deadliest, read_marks, read_stack
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.causes import Cause, find_cause
 from penstock.engines.spark.queries.failures import Failure
-from penstock.engines.spark.queries.query_status import is_beginning
-from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, after_failure
+from penstock.engines.spark.queries.query_status import is_starting
+from penstock.engines.spark.queries.retries import MAX_SAME, Rows, Trouble, count_failure
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 
@@ -88,7 +88,7 @@ class QuerySupervisor:
                 time.sleep(0.05)
                 if self._clock() - said > SAY_EVERY_S:
                     said = self._clock()
-                    self._say(waiting_text(self.beginning_names, said - began))
+                    self._say(format_waiting(self.beginning_names, said - began))
             self._start(operator)
 
     def _start(self, operator: str) -> None:
@@ -98,7 +98,7 @@ class QuerySupervisor:
     @property
     def beginning_names(self) -> list[str]:
         """Operators whose sources are not there yet."""
-        return [name for name, query in self.queries.items() if is_beginning(query)]
+        return [name for name, query in self.queries.items() if is_starting(query)]
 
     @property
     def beginning(self) -> int:
@@ -144,8 +144,8 @@ class QuerySupervisor:
     ) -> list[Event]:
         cause = find_cause(str(error))
         told = failures.load(self._layout, name)
-        signature = repr(failures.signature(told.trace)) if told else cause.signature
-        trouble = after_failure(
+        signature = repr(failures.make_signature(told.trace)) if told else cause.signature
+        trouble = count_failure(
             self._trouble.get(name),
             batch=batch,
             rows=rows,
@@ -182,11 +182,11 @@ class QuerySupervisor:
 
     def _death(self, name: str) -> Failure | None:
         """Return the rows on which the worker died twice or more; None if there are none."""
-        mark, start = most_deadly(read_marks(self._layout, name)), self._starts.get(name)
+        mark, start = find_deadliest(read_marks(self._layout, name)), self._starts.get(name)
         if mark is None or mark.deaths + 1 < MAX_SAME or (start and start.keeps_letters):
             return None
         stack, limit_s = read_stack(self._layout, name), start.call_timeout_s if start else None
-        where = failures.rows_text(mark.topic, mark.first, mark.end)
+        where = failures.format_rows(mark.topic, mark.first, mark.end)
         problem = (
             f"call of {name} took longer than {limit_s:g} s on {where}"
             if limit_s is not None and stack
@@ -270,12 +270,12 @@ class QuerySupervisor:
         self._starts.clear()
 
 
-def waiting_text(names: list[str], seconds: float) -> str:
+def format_waiting(names: list[str], seconds: float) -> str:
     """Say which operators are waited for.
 
-    >>> waiting_text(["parse", "enrich"], 45.2)
+    >>> format_waiting(["parse", "enrich"], 45.2)
     'waiting for 2 operators to start: parse, enrich (45 s)'
-    >>> waiting_text(["parse"], 15)
+    >>> format_waiting(["parse"], 15)
     'waiting for 1 operator to start: parse (15 s)'
     """
     count = f"{len(names)} operator{'s' if len(names) != 1 else ''}"

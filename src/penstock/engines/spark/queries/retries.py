@@ -38,10 +38,10 @@ class Trouble:
         return now - self.since > retry_for_s
 
 
-def restart_delay_s(tries: int) -> float:
+def compute_delay_s(tries: int) -> float:
     """Return how long the restart with this number is put off.
 
-    >>> [restart_delay_s(tries) for tries in (1, 2, 3, 4, 7, 8, 1000)]
+    >>> [compute_delay_s(tries) for tries in (1, 2, 3, 4, 7, 8, 1000)]
     [0.0, 1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
     """
     if tries <= 1:
@@ -49,7 +49,7 @@ def restart_delay_s(tries: int) -> float:
     return min(MAX_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries - 2, 30))
 
 
-def after_failure(
+def count_failure(
     before: Trouble | None,
     *,
     batch: int,
@@ -74,12 +74,12 @@ def after_failure(
         tries=tries,
         signature=signature,
         same=before.same + 1 if signature == before.signature else 1,
-        due=now + restart_delay_s(tries),
+        due=now + compute_delay_s(tries),
         reason=reason,
     )
 
 
-def rows_of(start: dict[str, int], end: dict[str, int]) -> Rows:
+def list_ranges(start: dict[str, int], end: dict[str, int]) -> Rows:
     """Return the ranges between offsets, without empty ones."""
     ranges: Sequence[tuple[str, int, int]] = [
         (topic, start.get(topic, 0), stop) for topic, stop in end.items()

@@ -27,7 +27,7 @@ def check_records(run: Path) -> dict[str, list[RecordDamage]]:
 def _check_folder(folder: Path) -> Iterator[RecordDamage]:
     paths = sorted(folder.glob("[0-9]*.json"))
     for path in paths:
-        if problem := _problem(path):
+        if problem := _find_problem(path):
             yield RecordDamage(file=f"batches/{folder.name}/{path.name}", problem=problem)
     for before, after in pairwise(int(path.stem) for path in paths):
         if after != before + 1:
@@ -35,7 +35,7 @@ def _check_folder(folder: Path) -> Iterator[RecordDamage]:
             yield RecordDamage(file=name, problem=f"missing: the next one is of batch {after}")
 
 
-def _problem(path: Path) -> str:
+def _find_problem(path: Path) -> str:
     try:
         record = read_record(path.read_bytes())
     except FileNotFoundError:  # an old one, removed meanwhile

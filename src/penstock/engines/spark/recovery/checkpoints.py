@@ -40,13 +40,13 @@ class PlannedBatch:
     is_committed: bool = False
 
 
-def last_batch(checkpoint: Path) -> PlannedBatch | None:
+def read_last_batch(checkpoint: Path) -> PlannedBatch | None:
     """Return the newest batch that was planned; None if there is none."""
-    numbers = log_numbers(checkpoint, OFFSETS)
-    return planned_batch(checkpoint, numbers[-1]) if numbers else None
+    numbers = list_batches(checkpoint, OFFSETS)
+    return read_planned_batch(checkpoint, numbers[-1]) if numbers else None
 
 
-def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
+def read_planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
     """Return a batch by its number; None if there is no such."""
     path = checkpoint / OFFSETS / str(number)
     try:
@@ -58,8 +58,8 @@ def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
     return PlannedBatch(
         number=number,
         partitions=int(about["conf"][PARTITIONS]),
-        watermark=watermark_ms(text) * 1000,
-        ends=ends_of(text),
+        watermark=read_watermark_ms(text) * 1000,
+        ends=read_ends(text),
         planned_at=planned_at,
         is_committed=(checkpoint / COMMITS / str(number)).exists(),
     )
@@ -90,23 +90,23 @@ def _rename_in_offset(line: str, names: Mapping[str, str]) -> str:
     return json.dumps(offset)
 
 
-def ends_of(offsets: str) -> dict[str, int]:
+def read_ends(offsets: str) -> dict[str, int]:
     """Return where a batch ends in each topic; other streams than ours have no topics."""
-    return {topic: end for line in offsets.splitlines()[2:] for topic, end in _ends(line)}
+    return {topic: end for line in offsets.splitlines()[2:] for topic, end in _read_ends(line)}
 
 
-def _ends(line: str) -> Iterator[tuple[str, int]]:
+def _read_ends(line: str) -> Iterator[tuple[str, int]]:
     """A source that had nothing yet is a dash."""
     offset: Any = json.loads(line) if line != "-" else None
     yield from offset.get("at", {}).items() if isinstance(offset, dict) else ()
 
 
-def watermark_ms(offsets: str) -> int:
+def read_watermark_ms(offsets: str) -> int:
     """Return the watermark that a batch of the log begins with."""
     return int(json.loads(offsets.splitlines()[1]).get(_WATERMARK, 0))
 
 
-def partitions_of(offsets: str) -> int:
+def read_partitions(offsets: str) -> int:
     """Return into how many parts the state of a batch is cut."""
     return int(json.loads(offsets.splitlines()[1])["conf"][PARTITIONS])
 
@@ -114,7 +114,7 @@ def partitions_of(offsets: str) -> int:
 # --- the two logs: a file for each batch
 
 
-def log_numbers(checkpoint: Path, log: str) -> list[int]:
+def list_batches(checkpoint: Path, log: str) -> list[int]:
     """Return the batches that one of the two logs has a file for, in order."""
     names = (path.name for path in (checkpoint / log).glob("[0-9]*"))
     return sorted(int(name) for name in names if name.isdecimal())
@@ -137,7 +137,7 @@ def write_log(checkpoint: Path, log: str, batch: int, text: str) -> None:
     """Write the file of a batch as Spark does, and bring it to disk."""
     path = checkpoint / log / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
     replace(path, text.encode())
     sync_directory(path.parent)
 
@@ -146,23 +146,23 @@ def remove_log(checkpoint: Path, log: str, batch: int) -> None:
     """Remove the file of a batch, as if Spark had not come so far."""
     path = checkpoint / log / str(batch)
     path.unlink(missing_ok=True)
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
 
 
 def write_metadata(checkpoint: Path) -> None:
     """Give a query a name for itself, as Spark does at its first start; nothing else knows it."""
     path = checkpoint / METADATA
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
     replace(path, json.dumps({"id": str(uuid.uuid4())}).encode())
     sync_directory(path.parent)
 
 
-def commit_text(next_watermark_ms: int) -> str:
+def format_commit(next_watermark_ms: int) -> str:
     """Return what Spark writes when a batch is done."""
     return "v1\n" + json.dumps({_NEXT_WATERMARK: next_watermark_ms}, separators=(",", ":"))
 
 
-def _crc(path: Path) -> Path:
+def _crc_path(path: Path) -> Path:
     """Hadoop's checksum of a file."""
     return path.with_name(f".{path.name}.crc")
 
@@ -170,7 +170,7 @@ def _crc(path: Path) -> Path:
 # --- what else is in a checkpoint
 
 
-def missing_source_entries(checkpoint: Path, offsets: str) -> list[str]:
+def find_missing_sources(checkpoint: Path, offsets: str) -> list[str]:
     """Return the entries of logs of files read, as in `sources/*/7`, that a batch refers to."""
     lines = [json.loads(line) for line in offsets.splitlines()[2:] if line != "-"]
     numbers = [
@@ -185,7 +185,7 @@ def _has_entry(checkpoint: Path, name: str) -> bool:
     return any(path.is_file() and path.stat().st_size > 0 for path in paths)
 
 
-def state_versions(checkpoint: Path) -> dict[Path, set[int]]:
+def find_state_versions(checkpoint: Path) -> dict[Path, set[int]]:
     """Return the versions of Spark's own state by directory of a part of it."""
     found: dict[Path, set[int]] = {}
     for path in (checkpoint / STATE).rglob("[0-9]*"):
@@ -198,7 +198,7 @@ def has_state_version(checkpoint: Path, version: int, partitions: int) -> bool:
     """Whether every part of a state has the version that a batch begins with."""
     if version == 0:
         return True
-    root, parts = checkpoint / STATE, state_versions(checkpoint)
+    root, parts = checkpoint / STATE, find_state_versions(checkpoint)
     current = [d for d in parts if int(d.relative_to(root).parts[1]) < partitions]
     numbers = {d.relative_to(root).parts[1] for d in current}
     return len(numbers) == partitions and all(version in parts[d] for d in current)
@@ -209,7 +209,7 @@ def remove_state_after(checkpoint: Path, version: int) -> None:
 
     If such a batch gets other rows than before, they would be taken for its state.
     """
-    for directory in state_versions(checkpoint):
+    for directory in find_state_versions(checkpoint):
         for path in [*directory.glob("[0-9]*"), *directory.glob(".[0-9]*.crc")]:
             named = _VERSION.fullmatch(path.name.removeprefix(".").removesuffix(".crc"))
             if named and int(named[1]) > version:
@@ -233,15 +233,15 @@ def sync_batch(checkpoint: Path, batch: int) -> None:
         for name in (f"{batch + 1}.changelog", f"{batch + 1}.zip")
         if (path := directory / name).exists()
     ]
-    _sync([checkpoint / OFFSETS / str(batch), *filter(None, map(_newest, sources)), *states])
+    _sync([checkpoint / OFFSETS / str(batch), *filter(None, map(_find_newest, sources)), *states])
 
 
 def sync_newest(checkpoint: Path, log: str) -> None:
     """Bring the newest file of one of the two logs to disk."""
-    _sync(filter(None, [_newest(checkpoint / log)]))
+    _sync(filter(None, [_find_newest(checkpoint / log)]))
 
 
-def _newest(directory: Path) -> Path | None:
+def _find_newest(directory: Path) -> Path | None:
     numbered = [path for path in directory.glob("[0-9]*") if path.stem.isdecimal()]
     return max(numbered, key=lambda path: int(path.stem), default=None)
 

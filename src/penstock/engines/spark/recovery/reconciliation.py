@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from penstock.engines.microbatch.batch_record import BatchRecord, source_offsets
+from penstock.engines.microbatch.batch_record import BatchRecord, read_source_offsets
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.plans import load_plan
 from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
@@ -70,12 +70,12 @@ class _Repair:
     @cached_property
     def planned(self) -> dict[int, str]:
         """Batches of Spark's log of offsets; the text of one that is damaged is empty."""
-        numbers = checkpoints.log_numbers(self.checkpoint, OFFSETS)
+        numbers = checkpoints.list_batches(self.checkpoint, OFFSETS)
         return {n: checkpoints.read_log(self.checkpoint, OFFSETS, n) for n in numbers}
 
     @cached_property
     def committed(self) -> set[int]:
-        numbers = checkpoints.log_numbers(self.checkpoint, COMMITS)
+        numbers = checkpoints.list_batches(self.checkpoint, COMMITS)
         return {n for n in numbers if checkpoints.read_log(self.checkpoint, COMMITS, n)}
 
     @property
@@ -169,7 +169,7 @@ class _Repair:
         if self.lost_offsets and not self.has_metadata:
             raise self._behind("what its source had written there is gone, too")
         text = self.last.offset_log if self.last else ""
-        if missing := checkpoints.missing_source_entries(self.checkpoint, text):
+        if missing := checkpoints.find_missing_sources(self.checkpoint, text):
             problem = f"{', '.join(missing)} is missing: files that were read would be read again"
             hint = f"restore checkpoints/{self.operator.name} from a backup"
             raise self._refusal(problem, hint)
@@ -179,7 +179,7 @@ class _Repair:
         assert self.last is not None
         is_done = self.last.batch in self.committed
         version = self.last.batch + is_done
-        partitions = checkpoints.partitions_of(self.last.offset_log)
+        partitions = checkpoints.read_partitions(self.last.offset_log)
         if not checkpoints.has_state_version(self.checkpoint, version, partitions):
             raise self._behind(f"Spark's own state of version {version} is missing")
         for name, start in self.last.start.items() if not is_done else ():
@@ -193,7 +193,7 @@ class _Repair:
         if max(self.committed, default=-1) > newest:
             problem = f"batch {max(self.committed)} is committed, but its offsets are missing"
             raise self._refusal(problem, self._egress_hint)
-        ends = checkpoints.ends_of(self.planned[newest]) if newest >= 0 else {}
+        ends = checkpoints.read_ends(self.planned[newest]) if newest >= 0 else {}
         for name in self.operator.reads:
             directory = self.layout.topic(name)
             if not (directory / DESCRIPTION).is_file():
@@ -237,18 +237,18 @@ class _Repair:
         for number in self.lost_commits:
             following = min(number + 1, self.end - 1)
             text = self.planned.get(following) or self._offset_log(following)
-            commit = checkpoints.commit_text(checkpoints.watermark_ms(text) if text else 0)
+            commit = checkpoints.format_commit(checkpoints.read_watermark_ms(text) if text else 0)
             checkpoints.write_log(self.checkpoint, COMMITS, number, commit)
         if not self.has_metadata and (self.lost_offsets or self.planned):
             checkpoints.write_metadata(self.checkpoint)  # Spark refuses logs without it
         for number, text in self.planned.items():
             if not text and number >= self.end and number == max(self.planned):
                 checkpoints.remove_log(self.checkpoint, OFFSETS, number)
-        for number in checkpoints.log_numbers(self.checkpoint, COMMITS):
+        for number in checkpoints.list_batches(self.checkpoint, COMMITS):
             if number not in self.committed and number not in self.lost_commits:
                 checkpoints.remove_log(self.checkpoint, COMMITS, number)  # it is run again
         if self.has_spark_state and not self.is_repartitioned:
-            newest = checkpoints.log_numbers(self.checkpoint, OFFSETS)
+            newest = checkpoints.list_batches(self.checkpoint, OFFSETS)
             checkpoints.remove_state_after(self.checkpoint, newest[-1] + 1 if newest else 0)
         if self.lost_offsets:
             first, last = self.lost_offsets[0], self.lost_offsets[-1]
@@ -263,6 +263,6 @@ class _Repair:
 def _differ(record: BatchRecord, offsets: str) -> bool:
     """Whether a record and Spark's log tell different rows."""
     if record.offset_log:
-        return source_offsets(record.offset_log) != source_offsets(offsets)
-    ends = checkpoints.ends_of(offsets)
+        return read_source_offsets(record.offset_log) != read_source_offsets(offsets)
+    ends = checkpoints.read_ends(offsets)
     return any(record.end.get(name, end) != end for name, end in ends.items())

@@ -1,6 +1,6 @@
 """A batch that takes much longer than usual is noticed, once."""
 
-from penstock.engines.microbatch.slow_batches import MIN_SLOW_S, BatchTimer
+from penstock.engines.spark.queries.batch_supervisor import MIN_SLOW_S, BatchTimer
 
 
 def looks(timer: BatchTimer, batch: int, seconds: range) -> list[float]:
