@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+
 from penstock import __version__
+from penstock.core.frozen_dict import thaw
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
 from penstock.runs.journal import Journal, JournalWriter, read_journal
@@ -116,13 +119,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def spec_toml(spec: Mapping[str, Any]) -> str:
-    asked = {
-        "version": VERSION,
-        "penstock": __version__,
-        "python": platform.python_version(),
-        "spec": spec,
-    }
-    return "\n".join(_toml(asked)).lstrip() + "\n"
+    """Return the text of `run.toml`: the spec, and the versions that run it."""
+    return tomlkit.dumps(
+        {
+            "version": VERSION,
+            "penstock": __version__,
+            "python": platform.python_version(),
+            "spec": thaw(spec),
+        }
+    )
 
 
 def _first_difference(
@@ -184,27 +189,3 @@ def read_result(path: Path) -> RunResult | None:
         return RunResult.from_json(parse_json(read_text(path)))
     except InputError as error:
         raise error.at(str(path)) from None
-
-
-def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[str]:
-    """Lines of TOML; tables stand behind the plain values, as TOML wants it."""
-    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
-    lines = ["", f"[{'.'.join(map(_key, path))}]"] if path and (plain or not table) else []
-    lines += [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            lines += _toml(value, (*path, key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, str):
-        # a string of JSON is one of TOML, but for this one character
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    return repr(value) if isinstance(value, float) else json.dumps(value)
