@@ -17,6 +17,7 @@ from penstock.control.loop import Tick
 from penstock.core.numbers import pretty
 from penstock.errors import PenstockError
 from penstock.reports.result_text import report
+from penstock.reports.terminal import can_redraw
 from penstock.reports.text_charts import minutes
 from penstock.reports.timeline import Timeline
 from penstock.runs.result import RunResult
@@ -209,7 +210,7 @@ def _progress(prepared: PreparedSimulation) -> list[Callable[[Tick], None]]:
     print(
         f"{engine} follows each of {pretty(records)} records, which takes minutes", file=sys.stderr
     )
-    if not sys.stderr.isatty():
+    if not can_redraw(sys.stderr):
         return []
     end_s = prepared.schedule.duration_s
 

@@ -15,6 +15,7 @@ from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.reports.pictures import draw_over_time
 from penstock.reports.tables import as_text
+from penstock.reports.terminal import can_redraw
 from penstock.reports.twin_report import as_document, as_json, as_table, panels
 from penstock.runs.result_parts import RunScores
 from penstock.twin.errors import TwinCell, compare_figures
@@ -97,9 +98,9 @@ def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
         ticks = tuple(simulate_twin(real, profile, seed))
         first = first or ticks
         twins.append(score_ticks(ticks, None))
-        if sys.stderr.isatty():
+        if can_redraw(sys.stderr):
             print(f"\r{directory.name}: twin {seed + 1} of {seeds}", end="", file=sys.stderr)
-    if sys.stderr.isatty():
+    if can_redraw(sys.stderr):
         print(file=sys.stderr)
     truth = score_ticks(real.ticks, None)
     cell = TwinCell(
