@@ -190,17 +190,6 @@ class FullError(TopicError):
         return f"{self.args[1]}; nothing committed is lost: make space and write again"
 
 
-def missing_package(package: str, purpose: str, extra: str) -> InputError:
-    """Return the error for a package that only an extra of Penstock installs.
-
-    >>> print(missing_package("matplotlib", "drawing", "plots"))
-    matplotlib: is not installed, but drawing needs it
-    hint: pip install penstock[plots]
-    """
-    problem = f"is not installed, but {purpose} needs it"
-    return InputError(package, problem, f"pip install penstock[{extra}]")
-
-
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a hint that names the closest known name, or all of them.
 

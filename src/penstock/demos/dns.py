@@ -13,6 +13,8 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.resources import SharedResource
 from penstock.pipelines.text_columns import choose
 
+#: Optional packages without which it cannot run.
+NEEDS = ("sklearn",)
 _MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)
 
 

@@ -14,6 +14,8 @@ from penstock.demos.support.emulated_service import CHUNK_ROWS, EmulatedService
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.resources import SharedResource
 
+#: Optional packages without which it cannot run.
+NEEDS = ("sklearn",)
 #: The largest number of replicas of each function in the paper.
 MAX_REPLICAS = 15
 #: Pixels along the edge of the stored copy, and of the copy for the recogniser.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from penstock.core.progress import WorkProgress
+from penstock.reports.terminal import can_redraw, terminal_size
 
 _WIDTH = 30
 
@@ -38,7 +39,7 @@ class ProgressBar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the line; after an interrupt, say how to resume."""
         new = self.last.total - self.last.kept
-        if self._stream.isatty() and new:
+        if can_redraw(self._stream) and new:
             print(file=self._stream)
         if kind is KeyboardInterrupt and self._resumes:
             print("interrupted; the same command resumes", file=self._stream)
@@ -54,10 +55,12 @@ class ProgressBar:
                 print(f"{self.title}: {stored}", file=self._stream)
         if not new:
             return
-        if self._stream.isatty():
+        if can_redraw(self._stream):
             full = _WIDTH * done // new
             bar = f"[{'#' * full}{'.' * (_WIDTH - full)}]"
-            print(f"\r{self._line(done, new, bar)}  ", end="", file=self._stream, flush=True)
+            # a line that fills the last column would wrap, and could not be drawn over
+            line = f"{self._line(done, new, bar)}  "[: terminal_size(self._stream).columns - 1]
+            print(f"\r{line}", end="", file=self._stream, flush=True)
         elif done * 10 // new > self._tenths:
             self._tenths = done * 10 // new
             print(self._line(done, new), file=self._stream, flush=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from penstock.control.loop import Tick
 from penstock.core.numbers import pretty
+from penstock.reports.terminal import can_redraw
 from penstock.reports.text_charts import minutes
 from penstock.runs.simulated_run import PreparedSimulation
 
@@ -30,7 +31,7 @@ def progress_observers(prepared: PreparedSimulation) -> list[Callable[[Tick], No
     print(
         f"{engine} follows each of {pretty(records)} records, which takes minutes", file=sys.stderr
     )
-    if not sys.stderr.isatty():
+    if not can_redraw(sys.stderr):
         return []
     end_s = prepared.schedule.duration_s
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from penstock import demos
 from penstock.errors import InputError, nearest
+from penstock.extras import check_optional
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.declaration import declare
 from penstock.pipelines.loader import load_file, only_pipeline
@@ -108,4 +109,7 @@ def load_pipeline(name: str) -> Pipeline:
             " there, with Pipeline.run(out=DIR)"
         )
         raise InputError("pipeline", f"unknown pipeline {name!r}", hint.removeprefix("; "))
-    return only_pipeline(import_module(f"{demos.__name__}.{name.replace('-', '_')}"), name)
+    module = import_module(f"{demos.__name__}.{name.replace('-', '_')}")
+    for package in getattr(module, "NEEDS", ()):
+        check_optional(package, f"pipeline {name}")
+    return only_pipeline(module, name)

@@ -11,6 +11,7 @@ from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.reports.pictures import draw_over_time
 from penstock.reports.tables import as_text
+from penstock.reports.terminal import can_redraw
 from penstock.reports.twin_report import as_document, as_json, as_table, panels
 from penstock.twin.comparison import compare_with_twins
 
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_progress(run: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
+    if can_redraw(sys.stderr):
         end = "\n" if done == total else ""
         print(f"\r{run}: twin {done} of {total}", end=end, file=sys.stderr, flush=True)
 

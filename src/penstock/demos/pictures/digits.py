@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.demos.pictures.grey_images import Pictures, shrink
 from penstock.demos.pictures.photos import CELL, CHALK, DIGIT, SIDE, draw
-from penstock.demos.support.scikit_learn import import_scikit_learn
+from penstock.extras import import_optional
 from penstock.pipelines import record_draws as draws
 
 Digits = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Model:
 @cache
 def halves() -> tuple[tuple[Digits, Labels], tuple[Digits, Labels]]:
     """Return digits (8 x 8, from 0 to 16) with their labels: those to train on, and the others."""
-    found = import_scikit_learn("datasets").load_digits()
+    found = import_optional("sklearn.datasets", "this demo").load_digits()
     images, labels, half = found.images, found.target.astype(np.int32), len(found.target) // 2
     return (images[:half], labels[:half]), (images[half:], labels[half:])
 
@@ -90,7 +90,8 @@ def train_recogniser() -> Model:
 
     Each label gets a normal distribution of its own, which takes one pass over the digits.
     """
-    analysis = import_scikit_learn("discriminant_analysis").QuadraticDiscriminantAnalysis
+    module = import_optional("sklearn.discriminant_analysis", "this demo")
+    analysis = module.QuadraticDiscriminantAnalysis
     (digits, labels), _ = halves()
     small = cells(draw(draws.TRAINING + np.arange(len(labels)), digits))
     flat = small.reshape(len(small), -1) / CHALK

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.demos.texts import lookups
+from penstock.extras import import_optional
 from penstock.pipelines import record_draws as draws
 
 #: What is measured of a name.
@@ -59,7 +59,7 @@ def train_classifier() -> Tree:
     """Train a tree on lookups that no record makes; a process does it once."""
     ids = draws.TRAINING + np.arange(_TRAINED_ON)
     measures = measure(lookups.names(ids))
-    classifier = import_scikit_learn("tree").DecisionTreeClassifier
+    classifier = import_optional("sklearn.tree", "this demo").DecisionTreeClassifier
     tree = classifier(max_depth=5, min_samples_leaf=10, random_state=0)
     found: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
     return found
