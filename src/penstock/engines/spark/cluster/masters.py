@@ -38,10 +38,10 @@ def parse_master(text: str) -> Master:
     >>> parse_master("local-cluster[4,1,1024]").workers
     4
     """
-    if found := _LOCAL.fullmatch(text.strip()):
-        master = Master(cores=int(found[1]))
-    elif found := _CLUSTER.fullmatch(text.strip()):
-        workers, cores, memory_mb = map(int, found.groups())
+    if match := _LOCAL.fullmatch(text.strip()):
+        master = Master(cores=int(match[1]))
+    elif match := _CLUSTER.fullmatch(text.strip()):
+        workers, cores, memory_mb = map(int, match.groups())
         master = Master(workers=workers, cores=cores, memory_mb=memory_mb)
     else:
         hint = "local[8], or local-cluster[4,1,1024]: workers, cores and megabytes of each"
@@ -65,10 +65,10 @@ def parse_executors(text: str | None, master: Master | None) -> tuple[int, int] 
             return None
         problem = "there are no executors in local mode: all replicas share one process"
         raise InputError("--executors", problem, "add --master 'local-cluster[4,1,1024]'")
-    found = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text or f"1:{master.workers}")
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text or f"1:{master.workers}")
+    if match is None:
         raise InputError("--executors", f"cannot be read: {text!r}", "LOW:HIGH, such as 1:4")
-    low, high = int(found[1]), int(found[2])
+    low, high = int(match[1]), int(match[2])
     if low < 1 or low > high:
         raise InputError("--executors", f"needs 1 <= LOW <= HIGH, got {low}:{high}")
     if high > master.workers:

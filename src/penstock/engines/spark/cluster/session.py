@@ -195,8 +195,8 @@ appender.file.policies.size.type = SizeBasedTriggeringPolicy
 appender.file.policies.size.size = {MAX_LOG_MB // 2}MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 1
-logger.nobody.name = org.apache.spark.util.ShutdownHookManager
-logger.nobody.level = off
+logger.shutdown.name = org.apache.spark.util.ShutdownHookManager
+logger.shutdown.level = off
 """,
         encoding="utf-8",
     )

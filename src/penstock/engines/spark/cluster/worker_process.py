@@ -25,13 +25,13 @@ VARIABLE = "PENSTOCK_PRELOAD"
 
 def needed_modules(operators: Iterable[Operator]) -> list[str]:
     """Return the modules that unpickling the shared resources needs; creates the resources."""
-    found: set[str] = set()
+    names: set[str] = set()
     for operator in operators:
         if isinstance(operator.options.resource, SharedResource):
             packed = cloudpickle.dumps(operator.options.resource)  # type: ignore[no-untyped-call]
             texts = {text for _, text, _ in pickletools.genops(packed) if isinstance(text, str)}
-            found |= texts & sys.modules.keys()
-    return sorted(found)
+            names |= texts & sys.modules.keys()
+    return sorted(names)
 
 
 def set_module_list(path: Path) -> None:

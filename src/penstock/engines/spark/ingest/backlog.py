@@ -80,8 +80,8 @@ def count_offsets(source: Progress) -> float | None:
 
 def find_directory(source: Progress) -> Path | None:
     """Return the local directory, or pattern, that a file source reads; None for other sources."""
-    found = _FILES.match(str(source.get("description", "")))
-    return Path(unquote(urlsplit(found[1]).path)) if found else None
+    match = _FILES.match(str(source.get("description", "")))
+    return Path(unquote(urlsplit(match[1]).path)) if match else None
 
 
 @dataclass(slots=True)
@@ -123,10 +123,10 @@ class FileCount:
                 continue
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()[1:]
-                found = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
+                paths = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
             except (OSError, ValueError, KeyError):  # being written, or just removed
                 continue
-            self._read.update(found)
+            self._read.update(paths)
             self._logs.add(path.name)
 
 

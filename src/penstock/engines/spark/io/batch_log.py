@@ -21,18 +21,18 @@ from penstock.files.atomic import link_new, sync_directory, write_temporary
 from penstock.files.atomic import replace as replace_file
 from penstock.topics.steady_clock import SteadyClock
 
-#: Records older than so many batches are removed.
-KEPT = 200
+#: Records older than this many batches are removed.
+MAX_RECORDS = 200
 
 
 class BatchLog:
-    """The records of one operator, followed from one batch to the next."""
+    """The records of one operator, one file per batch."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         numbers = self.numbers()
-        #: The record that `read_new` reads next; at first, the oldest behind the last gap.
+        #: The batch that `read_new` reads next; at first, the oldest after the last gap.
         self.next = next((n for n in reversed(numbers) if n - 1 not in set(numbers)), 0)
 
     def numbers(self) -> list[int]:
@@ -50,8 +50,8 @@ class BatchLog:
             is_first = link_new(aside, path)
         finally:
             aside.unlink()
-        sync_directory(self.directory)  # Spark's commit comes after it, also on the disk
-        self._path(record.batch - KEPT).unlink(missing_ok=True)
+        sync_directory(self.directory)  # the record is on disk before Spark's commit
+        self._path(record.batch - MAX_RECORDS).unlink(missing_ok=True)
         kept = record if is_first else self.get(record.batch)
         assert kept is not None
         if not have_same_input(kept, record):
@@ -82,11 +82,11 @@ class BatchLog:
 
     def read_new(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""
-        found = []
+        records = []
         while (record := self.get(self.next)) is not None:
-            found.append(record)
+            records.append(record)
             self.next += 1
-        return found
+        return records
 
     def _path(self, batch: int) -> Path:
         return self.directory / f"{batch:020d}.json"
@@ -106,14 +106,14 @@ def _format_range(record: BatchRecord) -> str:
 
 
 class SteadyLog:
-    """The records of one operator, with times of a steady clock."""
+    """The records of one operator, with times of a clock that never jumps."""
 
     def __init__(self, log: BatchLog, clock: SteadyClock) -> None:
         self._log, self._clock = log, clock
 
     @property
     def next(self) -> int:
-        """The batch whose record comes next."""
+        """The next batch without a record."""
         return self._log.next
 
     def read_new(self) -> list[BatchRecord]:
@@ -123,7 +123,7 @@ class SteadyLog:
 
 
 def shift_times(record: BatchRecord, seconds: float) -> BatchRecord:
-    """Return a record whose times are so many seconds later; those of its rows are as they are."""
+    """Return a record with its times shifted; event times of rows stay unchanged."""
     if not seconds:
         return record
     tasks = tuple(

@@ -18,10 +18,10 @@ from penstock.topics.embedded.topic import Topic
 def publish_batch(
     operator: Operator, record: BatchRecord, open_topic: Callable[[str], Topic]
 ) -> None:
-    """Publish what a record names; a batch that is there already changes nothing.
+    """Publish the segments of a record; a published batch changes nothing.
 
-    Topics are complete again when the batch has read its source batches to their ends, also if
-    nothing of the last part was left to write.
+    Topics are complete when the batch has read its source batches to their ends, even if it
+    wrote no rows.
     """
     is_complete = not record.open_inputs
     for name in operator.fills:

@@ -1,4 +1,4 @@
-"""The kind *egress* on Spark: Spark writes rows outside and keeps the only proof of it."""
+"""The kind *egress* on Spark: rows go outside, and only Spark's checkpoint proves it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from penstock.errors import InputError, PenstockError
 
 
 class SparkEgressKind(SparkKind):
-    """The sink is the user's; what it writes must belong to a batch that survives a power cut."""
+    """Rows written outside must belong to a batch that survives a power failure."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
         """Call the function, which returns a writer."""

@@ -30,7 +30,7 @@ class SparkFrameKind(SparkKind):
     """The tasks of the sink are those of the source, in their order."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
-        """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
+        """Call the function; `_event` stays out of the JVM if the function does not use it."""
         frame = _make_frame(query)
         query.fit_topic(frame)
         writer = query.write(frame, stamped=EVENT in frame.columns)
@@ -56,7 +56,7 @@ def _make_frame(query: QueryContext) -> DataFrame:
         return frame
     try:
         plain = operator.function(query.read(stamps=False))
-    except AnalysisException:  # it looks at the column all the same
+    except AnalysisException:  # it uses the column
         return frame
     return _check_stateless(operator, plain)
 

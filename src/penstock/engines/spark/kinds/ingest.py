@@ -54,7 +54,7 @@ class SparkIngestKind(SparkKind):
         return BatchPlan(start={}, end={}, planned_at=began, tasks=()), tuple(tasks)
 
     def is_quiet(self, query: StreamingQuery) -> bool:
-        """Spark asks the source all the time; only a batch with rows counts."""
+        """Spark polls the source all the time; only a batch with rows counts."""
         return not is_working(query)
 
 

@@ -28,7 +28,7 @@ from penstock.topics.schema import EVENT
 
 
 class SparkNativeKind(SparkKind):
-    """Spark's log of offsets tells what a batch reads; its tasks are Spark's."""
+    """Spark's offset log has the input of a batch; Spark plans its tasks."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
         """Call the function with a frame for each topic."""
@@ -51,12 +51,12 @@ class SparkNativeKind(SparkKind):
         rows: Iterator[pa.RecordBatch],
         outputs: TaskOutputs,
     ) -> TaskResult:
-        """Write what Spark's state lets out."""
+        """Write the output rows of Spark's state."""
         stamp = read_stamp_us(layout, bundle.operator.name, read_batch_number())
         return TaskResult(task=write_native(bundle, stamp, rows, outputs))
 
     def planned_input(self, layout: RunLayout, operator: str, batch: int) -> BatchPlan:
-        """Read Spark's log of offsets."""
+        """Read Spark's offset log."""
         return read_plan(layout, operator, batch)
 
     def record_input(
@@ -86,34 +86,37 @@ KIND = SparkNativeKind(
 
 
 def read_plan(layout: RunLayout, operator: str, batch: int) -> BatchPlan:
-    """Return what a batch reads; its tasks are Spark's matter."""
+    """Return the input of a batch; Spark plans its tasks."""
     checkpoint = layout.checkpoint(operator)
-    mine, before = read_planned_batch(checkpoint, batch), read_planned_batch(checkpoint, batch - 1)
-    assert mine is not None  # it is planned before it runs
-    begun = before.ends if before else {}
+    planned, before = (
+        read_planned_batch(checkpoint, batch),
+        read_planned_batch(checkpoint, batch - 1),
+    )
+    assert planned is not None  # it is planned before it runs
+    ends = before.ends if before else {}
     start = {
-        name: begun[name] if name in begun else _read_first(layout, name) for name in mine.ends
+        name: ends[name] if name in ends else _read_first(layout, name) for name in planned.ends
     }
-    return BatchPlan(start=start, end=mine.ends, planned_at=mine.planned_at, tasks=())
+    return BatchPlan(start=start, end=planned.ends, planned_at=planned.planned_at, tasks=())
 
 
 def share_rows(tasks: Sequence[TaskRecord], plan: BatchPlan) -> tuple[TaskRecord, ...]:
-    """Count the rows of a batch to its tasks, to each as many: who had which is not known."""
+    """Divide the rows of a batch equally among its tasks: Spark does not report their shares."""
     rows = sum(plan.end[name] - start for name, start in plan.start.items())
-    each, rest = divmod(rows, len(tasks)) if tasks else (0, 0)
-    return tuple(replace(task, rows_in=each + (at < rest)) for at, task in enumerate(tasks))
+    share, rest = divmod(rows, len(tasks)) if tasks else (0, 0)
+    return tuple(replace(task, rows_in=share + (index < rest)) for index, task in enumerate(tasks))
 
 
 def read_stamp_us(layout: RunLayout, operator: str, batch: int) -> int:
-    """When the last rows of a batch were due: what it lets out is due with them."""
+    """Return the due time of the last rows of a batch, which its output rows get."""
     plan = read_plan(layout, operator, batch)
-    found = [
+    stamps = [
         rows[EVENT].cast("int64")[0].as_py()
         for name, end in plan.end.items()
         if end > plan.start[name]
         for rows in Topic.open(layout.topic(name)).read(end - 1, end, [EVENT])
     ]
-    return max(found, default=int(plan.planned_at * 1e6))
+    return max(stamps, default=int(plan.planned_at * 1e6))
 
 
 def _read_first(layout: RunLayout, topic: str) -> int:

@@ -44,9 +44,11 @@ class SparkSlicedKind(SparkBatchKind):
         assignment = plan.tasks[0].assignment
         if assignment is None:
             raise PenstockError(f"{operator.name}: a batch was planned without its slices")
-        runs = [run for result in results for run in result.runs]
+        state_files = [file for result in results for file in result.state_files]
         merged = [change for result in results for change in result.merged]
-        return build_version(before, self.slices(operator), runs, merged, assignment.watermark)
+        return build_version(
+            before, self.slices(operator), state_files, merged, assignment.watermark
+        )
 
     def latest_times(self, operator: Operator, plan: BatchPlan) -> dict[str, int | None]:
         """Every input with a key advances the watermark."""

@@ -1,7 +1,7 @@
-"""The work of a sliced operator's task: rows and state of its slices in, rows and state out.
+"""The task of a sliced operator: rows and state of its slices in, rows and state out.
 
-A slice is worked on by one task in a batch. What the task writes is named by nobody until the
-batch has its record, so an attempt that fails leaves nothing behind that could be mistaken.
+One task processes a slice in a batch. Its files count only when the batch record names them, so
+a failed attempt has no effect.
 """
 
 import time
@@ -40,7 +40,7 @@ Inputs = dict[str, pa.RecordBatch]
 def run_sliced_task(
     layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
 ) -> TaskResult:
-    """Do one task."""
+    """Run one task."""
     operator, assignment = bundle.operator, task.assignment
     assert assignment is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
@@ -68,11 +68,11 @@ def run_sliced_task(
         counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
         late=worker.late,
     )
-    return TaskResult(task=record, runs=worker.written, merged=merged)
+    return TaskResult(task=record, state_files=worker.written, merged=merged)
 
 
 class _Worker:
-    """One task's slices."""
+    """Processes the slices of one task."""
 
     def __init__(
         self,
@@ -99,27 +99,27 @@ class _Worker:
         self.late = 0
 
     def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
-        """Call the function for every slice that has rows or timers, and keep what it changed."""
+        """Call the function for every slice with rows or due timers; write the changed state."""
         slicing = self._slicing
         parts = gather_rows(task.parts, self._assignment.slices, slicing)
-        none = {
+        empty = {
             topic: pa.RecordBatch.from_pylist([], with_event(schema))
             for topic, schema in self._bundle.inputs.items()
         }
         changed: dict[int, SortedLayer] = {}
         for number in self._assignment.slices:
             start = time.perf_counter()
-            inputs = {topic: parts[topic].get(number, none[topic]) for topic in none}
-            level = self._one(number, inputs, outputs)
-            if level is not None:
-                changed[number] = level
-            # what all slices get is counted with the first
+            inputs = {topic: parts[topic].get(number, empty[topic]) for topic in empty}
+            layer = self._run_slice(number, inputs, outputs)
+            if layer is not None:
+                changed[number] = layer
+            # broadcast rows are counted with the first slice
             counted = slicing.inputs if number == 0 else tuple(slicing.keys)
             self.rows[number] = sum(inputs[topic].num_rows for topic in counted)
             self.seconds[number] = time.perf_counter() - start
         self.written = self._write(changed)
 
-    def _one(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
+    def _run_slice(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
         assignment, operator = self._assignment, self._bundle.operator
         times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
         state = State.open(
@@ -129,7 +129,7 @@ class _Worker:
             slice=number,
             watermark=assignment.watermark,
             before=assignment.version.watermark,
-            # of this slice alone, so that it does not matter who works on the others
+            # of this slice alone, so that the assignment of slices does not matter
             now=latest_of(*times),
             ttl_us=self._slicing.ttl_us,
         )
@@ -149,20 +149,20 @@ class _Worker:
         return state.changes()
 
     def _write(self, changed: Mapping[int, SortedLayer]) -> tuple[StateFile, ...]:
-        """One file for all slices of the task."""
+        """Write one file for all slices of the task."""
         if not changed:
             return ()
         writer = StateFileWriter(self._directory, self._layout, extras_of(changed.values()))
         try:
-            for number, level in changed.items():
-                writer.write(number, level.chunks, level.at)
+            for number, layer in changed.items():
+                writer.write(number, layer.chunks, layer.at)
             return writer.close()
         except BaseException:
             writer.abort()
             raise
 
     def merge(self) -> tuple[FileMerge, ...]:
-        """Merge the slices whose turn it is."""
+        """Compact the slices that are due."""
         assignment = self._assignment
         chosen = choose_merges(assignment.version, assignment.batch, assignment.slices)
         if not chosen:
@@ -185,12 +185,12 @@ def gather_rows(
     """Return the rows of each input, by slice, in the order of its topic."""
     pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
     for part in parts:
-        found = pieces[part.topic]
+        by_slice = pieces[part.topic]
         for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
-            found.setdefault(number, []).append(rows)
+            by_slice.setdefault(number, []).append(rows)
     return {
-        topic: {number: _join(some) for number, some in found.items()}
-        for topic, found in pieces.items()
+        topic: {number: _join(batches) for number, batches in by_slice.items()}
+        for topic, by_slice in pieces.items()
     }
 
 
@@ -215,14 +215,14 @@ def _build_failure(parts: Sequence[InputPart]) -> Failure:
 
 
 def _find_rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
-    """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
+    """Return the rows of the first topic of a task, which include those of its slices."""
     topic = parts[0].topic if parts else ""
     own = [part for part in parts if part.topic == topic]
     first = min((part.offset for part in own), default=0)
     return topic, first, max((part.offset + part.rows for part in own), default=0)
 
 
-#: What this process has mapped; files have unique names, so nothing in here can be stale.
+#: Mapped files of this process; file names are unique, so entries never become stale.
 _mapped: dict[Path, LayerCache] = {}
 
 

@@ -1,4 +1,4 @@
-"""What a task inside the sink knows of itself."""
+"""The context of a task inside the sink: its input and its numbers."""
 
 import pickle
 from collections.abc import Iterator

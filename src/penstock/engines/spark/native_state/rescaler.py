@@ -144,11 +144,11 @@ class Rescaler:
             self._query_supervisor.resume(name)
             self._wait_for_start(name)
         with self._step(name, "verify", seconds):
-            found = self._last(name).partitions
+            running = self._last(name).partitions
         with self._step(name, "resume", seconds):
-            write_command(self._layout, name, Command(replicas=found))
-        if refused is not None or found != now:
-            raise refused or RescaleError(f"{name} has {found} partitions of state, not {now}")
+            write_command(self._layout, name, Command(replicas=running))
+        if refused is not None or running != now:
+            raise refused or RescaleError(f"{name} has {running} partitions of state, not {now}")
         self._record_cost(name, Cost(rows, round(sum(seconds.values()), 3)))
         event = RescaledEvent(
             at=time.time(),

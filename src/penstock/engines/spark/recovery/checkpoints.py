@@ -1,4 +1,4 @@
-"""Spark's checkpoint of a query, as far as others may know it: batches, offsets, partitions.
+"""Spark's checkpoint of a query: batches, offsets, partitions.
 
 Spark writes the offsets of a batch before it runs, and its commit afterwards. It does not wait
 until either is on the disk, so after a power failure the newest files may be missing or empty.
@@ -27,15 +27,15 @@ _VERSION = re.compile(r"(\d+)(?:_[^.]*)?\.(?:changelog|zip|delta|snapshot)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBatch:
-    """A batch as Spark's log of offsets has it."""
+    """A batch in Spark's offset log."""
 
     number: int
-    #: Into how many parts the state is cut.
+    #: The number of partitions of the state.
     partitions: int
-    #: By topic: the end of what it reads.
+    #: The end of the batch by topic.
     ends: Mapping[str, int] = field(default_factory=dict)
     planned_at: float = 0.0
-    #: In microseconds; 0 where nothing has one.
+    #: In microseconds; 0 without a watermark.
     watermark: int = 0
     is_committed: bool = False
 
@@ -47,7 +47,7 @@ def read_last_batch(checkpoint: Path) -> PlannedBatch | None:
 
 
 def read_planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
-    """Return a batch by its number; None if there is no such."""
+    """Return a batch by its number; None if there is none."""
     path = checkpoint / OFFSETS / str(number)
     try:
         text, planned_at = path.read_text(encoding="utf-8"), path.stat().st_mtime
@@ -66,9 +66,9 @@ def read_planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
 
 
 def rename_topics_in_log(text: str, names: Mapping[str, str]) -> str:
-    """Return a batch of Spark's log of offsets with other names of topics.
+    """Return a batch of Spark's offset log with renamed topics.
 
-    Only offsets of this engine's own source are touched; those of other sources have no `at`.
+    Offsets of other sources have no `at` and stay unchanged.
 
     >>> rename_topics_in_log('v1\\n{}\\n{"at": {"a": 3}, "skips": {}}', {"a": "b"})
     'v1\\n{}\\n{"at": {"b": 3}, "skips": {}}'
@@ -91,23 +91,23 @@ def _rename_in_offset(line: str, names: Mapping[str, str]) -> str:
 
 
 def read_ends(offsets: str) -> dict[str, int]:
-    """Return where a batch ends in each topic; other streams than ours have no topics."""
+    """Return the end of a batch by topic; external streams have no topics."""
     return {topic: end for line in offsets.splitlines()[2:] for topic, end in _read_ends(line)}
 
 
 def _read_ends(line: str) -> Iterator[tuple[str, int]]:
-    """A source that had nothing yet is a dash."""
+    """Yield the ends in one line; a dash is a source without rows."""
     offset: Any = json.loads(line) if line != "-" else None
     yield from offset.get("at", {}).items() if isinstance(offset, dict) else ()
 
 
 def read_watermark_ms(offsets: str) -> int:
-    """Return the watermark that a batch of the log begins with."""
+    """Return the watermark at the begin of a batch."""
     return int(json.loads(offsets.splitlines()[1]).get(_WATERMARK, 0))
 
 
 def read_partitions(offsets: str) -> int:
-    """Return into how many parts the state of a batch is cut."""
+    """Return the number of partitions of the state of a batch."""
     return int(json.loads(offsets.splitlines()[1])["conf"][PARTITIONS])
 
 
@@ -115,7 +115,7 @@ def read_partitions(offsets: str) -> int:
 
 
 def list_batches(checkpoint: Path, log: str) -> list[int]:
-    """Return the batches that one of the two logs has a file for, in order."""
+    """Return the batches of one of the two logs, in order."""
     names = (path.name for path in (checkpoint / log).glob("[0-9]*"))
     return sorted(int(name) for name in names if name.isdecimal())
 
@@ -134,7 +134,7 @@ def read_log(checkpoint: Path, log: str, batch: int) -> str:
 
 
 def write_log(checkpoint: Path, log: str, batch: int, text: str) -> None:
-    """Write the file of a batch as Spark does, and bring it to disk."""
+    """Write the file of a batch as Spark does, and sync it to disk."""
     path = checkpoint / log / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
     _crc_path(path).unlink(missing_ok=True)
@@ -143,14 +143,14 @@ def write_log(checkpoint: Path, log: str, batch: int, text: str) -> None:
 
 
 def remove_log(checkpoint: Path, log: str, batch: int) -> None:
-    """Remove the file of a batch, as if Spark had not come so far."""
+    """Remove the file of a batch, as if Spark had not reached it."""
     path = checkpoint / log / str(batch)
     path.unlink(missing_ok=True)
     _crc_path(path).unlink(missing_ok=True)
 
 
 def write_metadata(checkpoint: Path) -> None:
-    """Give a query a name for itself, as Spark does at its first start; nothing else knows it."""
+    """Write a new query id, as Spark does at the first start; nothing else refers to it."""
     path = checkpoint / METADATA
     _crc_path(path).unlink(missing_ok=True)
     replace(path, json.dumps({"id": str(uuid.uuid4())}).encode())
@@ -158,20 +158,20 @@ def write_metadata(checkpoint: Path) -> None:
 
 
 def format_commit(next_watermark_ms: int) -> str:
-    """Return what Spark writes when a batch is done."""
+    """Return the text that Spark writes when a batch is committed."""
     return "v1\n" + json.dumps({_NEXT_WATERMARK: next_watermark_ms}, separators=(",", ":"))
 
 
 def _crc_path(path: Path) -> Path:
-    """Hadoop's checksum of a file."""
+    """Return the path of Hadoop's checksum of a file."""
     return path.with_name(f".{path.name}.crc")
 
 
-# --- what else is in a checkpoint
+# --- sources and state
 
 
 def find_missing_sources(checkpoint: Path, offsets: str) -> list[str]:
-    """Return the entries of logs of files read, as in `sources/*/7`, that a batch refers to."""
+    """Return the missing entries of source logs, such as `sources/*/7`, that a batch needs."""
     lines = [json.loads(line) for line in offsets.splitlines()[2:] if line != "-"]
     numbers = [
         line[_LOG_OFFSET] for line in lines if isinstance(line, dict) and _LOG_OFFSET in line
@@ -186,16 +186,16 @@ def _has_entry(checkpoint: Path, name: str) -> bool:
 
 
 def find_state_versions(checkpoint: Path) -> dict[Path, set[int]]:
-    """Return the versions of Spark's own state by directory of a part of it."""
-    found: dict[Path, set[int]] = {}
+    """Return the versions of Spark's own state by directory of a partition."""
+    versions: dict[Path, set[int]] = {}
     for path in (checkpoint / STATE).rglob("[0-9]*"):
         if named := _VERSION.fullmatch(path.name):
-            found.setdefault(path.parent, set()).add(int(named[1]))
-    return found
+            versions.setdefault(path.parent, set()).add(int(named[1]))
+    return versions
 
 
 def has_state_version(checkpoint: Path, version: int, partitions: int) -> bool:
-    """Whether every part of a state has the version that a batch begins with."""
+    """Whether every partition of a state has the version that a batch begins with."""
     if version == 0:
         return True
     root, parts = checkpoint / STATE, find_state_versions(checkpoint)
@@ -205,9 +205,9 @@ def has_state_version(checkpoint: Path, version: int, partitions: int) -> bool:
 
 
 def remove_state_after(checkpoint: Path, version: int) -> None:
-    """Remove versions that belong to batches that Spark does not know (any more).
+    """Remove the versions of batches that Spark does not know (any more).
 
-    If such a batch gets other rows than before, they would be taken for its state.
+    Such a batch may get other rows, and its old state would be wrong.
     """
     for directory in find_state_versions(checkpoint):
         for path in [*directory.glob("[0-9]*"), *directory.glob(".[0-9]*.crc")]:
@@ -220,10 +220,10 @@ def remove_state_after(checkpoint: Path, version: int) -> None:
 
 
 def sync_batch(checkpoint: Path, batch: int) -> None:
-    """Bring to disk what Spark has written for a batch before its commit.
+    """Sync the files to disk that Spark has written for a batch before its commit.
 
-    A record that refers to the batch may then be written: a power failure does not leave
-    Spark's checkpoint behind it.
+    The batch record is written after that, so a power failure cannot leave Spark's checkpoint
+    behind the record.
     """
     sources = [d for d in (checkpoint / SOURCES).glob("*") if d.is_dir()]
     directories = (d for depth in ("*/*", "*/*/*") for d in (checkpoint / STATE).glob(depth))
@@ -237,7 +237,7 @@ def sync_batch(checkpoint: Path, batch: int) -> None:
 
 
 def sync_newest(checkpoint: Path, log: str) -> None:
-    """Bring the newest file of one of the two logs to disk."""
+    """Sync the newest file of one of the two logs to disk."""
     _sync(filter(None, [_find_newest(checkpoint / log)]))
 
 
