@@ -51,8 +51,8 @@ class Model:
 @cache
 def halves() -> tuple[tuple[Digits, Labels], tuple[Digits, Labels]]:
     """Return digits (8 x 8, from 0 to 16) with their labels: those to train on, and the others."""
-    found = import_scikit_learn("datasets").load_digits()
-    images, labels, half = found.images, found.target.astype(np.int32), len(found.target) // 2
+    dataset = import_scikit_learn("datasets").load_digits()
+    images, labels, half = dataset.images, dataset.target.astype(np.int32), len(dataset.target) // 2
     return (images[:half], labels[:half]), (images[half:], labels[half:])
 
 

@@ -61,8 +61,8 @@ def train_classifier() -> Tree:
     measures = measure(lookups.names(ids))
     classifier = import_scikit_learn("tree").DecisionTreeClassifier
     tree = classifier(max_depth=5, min_samples_leaf=10, random_state=0)
-    found: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
-    return found
+    trained: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
+    return trained
 
 
 def as_matrix(measures: dict[str, draws.Floats]) -> draws.Floats:

@@ -66,8 +66,8 @@ def build(
             price = most and dateTime > last - interval 10 seconds
             and dateTime <= last + interval 1 microsecond
         """
-        found = bids.withWatermark("dateTime", late).join(closed, fn.expr(matches))
-        return found.select("auction", "bidder", "price", "dateTime", "extra")
+        joined = bids.withWatermark("dateTime", late).join(closed, fn.expr(matches))
+        return joined.select("auction", "bidder", "price", "dateTime", "extra")
 
     sink(pipeline, COLUMNS)
     return pipeline

@@ -32,18 +32,18 @@ QUEUE_OPTIONS = ("grouping", "timeout_s", "queue_size", "dropped_to", "queue_lim
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorKind:
-    """What all operators of one kind have in common, before any engine runs them."""
+    """The properties and checks that all operators of one kind share."""
 
     name: str
     #: The names of `Options` that it knows.
     options: tuple[str, ...]
-    #: Whether the loop decides on its replicas; the others are as parallel as Spark has it.
+    #: Whether the loop decides on its replicas; Spark decides on the others.
     scales: bool = True
     reads_topics: bool = True
     writes_topics: bool = True
     #: Whether it may keep rows in its state and return fewer than it takes.
     reduces_rows: bool = False
-    #: Whether it has a watermark: rows may be late, and inputs tell event time.
+    #: Whether it has a watermark: rows may be late, and inputs carry event time.
     uses_event_time: bool = False
     #: Whether a change of its replicas stops it for a moment.
     pauses: bool = False
@@ -53,7 +53,7 @@ class OperatorKind:
         raise NotImplementedError
 
     def check(self, operator: "Operator") -> None:
-        """Raise `InputError` if the operator by itself is not what this kind needs."""
+        """Raise `InputError` if the operator alone does not meet the needs of this kind."""
         if self.reads_topics and not operator.reads:
             raise InputError("reads", "must name a topic")
         for option in fields(operator.options):
@@ -73,7 +73,7 @@ class OperatorKind:
     def try_rows(
         self, operator: "Operator", batch: pa.RecordBatch, spark: "SparkSession | None"
     ) -> list[Row]:
-        """Return what the operator makes of rows that carry `_event`."""
+        """Return the output of the operator for rows that carry `_event`."""
         raise NotImplementedError
 
     def late_to(self, operator: "Operator") -> str | None:  # noqa: ARG002
