@@ -106,8 +106,8 @@ def _column_changes(name: str, before: str, after: str) -> Iterator[PipelineChan
             "its rows have the old columns: keep these as they are and in their order, new ones"
             " must be nullable; or give the topic another name, or begin a new run"
         )
-        what = f"{name} has columns ({after}), not ({before})"
-        yield PipelineChange(what=what, verdict="refused", hint=hint)
+        text = f"{name} has columns ({after}), not ({before})"
+        yield PipelineChange(what=text, verdict="refused", hint=hint)
     elif added:
         hint = "rows from before have null there"
         yield PipelineChange(what=f"{name} has new columns: {', '.join(added)}", hint=hint)
@@ -176,6 +176,6 @@ def _other_changes(
 
 
 def _differs(
-    what: str, old: object, new: object, *, verdict: Verdict = "compatible", hint: str = ""
+    label: str, old: object, new: object, *, verdict: Verdict = "compatible", hint: str = ""
 ) -> PipelineChange:
-    return PipelineChange(what=f"{what} is {new!r}, was {old!r}", verdict=verdict, hint=hint)
+    return PipelineChange(what=f"{label} is {new!r}, was {old!r}", verdict=verdict, hint=hint)

@@ -1,4 +1,4 @@
-"""A naive NaiveBayes classifier, and its model of what messages are about."""
+"""A naive Bayes classifier, and its model of the subjects of messages."""
 
 from dataclasses import dataclass
 from functools import cache
