@@ -17,7 +17,7 @@ from penstock.nexmark.events import BID_FIELDS
 from penstock.nexmark.settings import BASE_MS, StreamSettings
 from penstock.nexmark.stream import events, row_maker, rows
 from penstock.nexmark.times import FixedRate, WorkloadClock
-from penstock.nexmark.vocabulary import own_tables
+from penstock.nexmark.vocabulary import builtin_tables
 from penstock.pipelines.function_call import fit_producer
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
@@ -35,7 +35,7 @@ settings = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
 @cache
 def plain_tables() -> tuple[str, list[str]]:
-    tables = own_tables()
+    tables = builtin_tables()
     return bytes(tables.pool).decode(), tables.urls.to_pylist()
 
 

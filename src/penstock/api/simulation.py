@@ -8,6 +8,7 @@ from penstock import __version__
 from penstock.api.options import SimulationOptions, run_objects, spec_fields
 from penstock.api.run_handle import Run, open_run, run_in_memory
 from penstock.control.loop import Tick
+from penstock.control.registry import DEFAULT_SIMULATED_POLICY
 from penstock.core.policy import Policy
 from penstock.lab.simulation import run_simulation
 from penstock.runs.journal import Journal
@@ -20,7 +21,7 @@ from penstock.workloads.workload import Workload
 def simulate(
     query: str = "q1",
     workload: str | Workload = "cosine",
-    policy: str | Policy = "ds2",
+    policy: str | Policy = DEFAULT_SIMULATED_POLICY,
     *,
     out: str | Path | None = None,
     **options: Unpack[SimulationOptions],
@@ -31,7 +32,7 @@ def simulate(
     as "cosine * 0.01", a trace or a `Workload`. `policy` is a name, a file or a `Policy`. Options
     are those of `penstock simulate`, such as engine, minutes, seed, params and guards.
 
-    >>> run = simulate("q1", policy="ds2", minutes=5)
+    >>> run = simulate("q1", "cosine", minutes=5)
     >>> run.result.replicas.max >= 1, run.ticks.num_rows
     (True, 20)
     """

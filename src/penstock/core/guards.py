@@ -207,7 +207,7 @@ def fit_budget(demands: Mapping[str, int], budget: int) -> dict[str, int]:
     d' = 1 + k (d - 1) with k = (budget - n) / (sum d - n): every operator keeps one replica
     and the rest shrinks in proportion. Replicas that rounding leaves over go to the largest
     remainders, and to the first operator of a tie, so that the sum is exactly the budget.
-    Whole numbers throughout: no float can tip a tie.
+    Only whole numbers are used, so float noise cannot break a tie.
 
     >>> fit_budget({"a": 10, "b": 30, "c": 20}, 30)
     {'a': 5, 'b': 15, 'c': 10}
@@ -242,7 +242,7 @@ def _cooldown(
         return target.current if age_s < pause_s - NOISE else target.wanted, Reason.COOLING_DOWN
 
     cooled = _each(decision, "cooldown", change)
-    # where only decreases are held, increases that counted on them would burst the budget
+    # if only decreases are held, increases that rely on them would exceed the budget
     total = sum(target.wanted for target in cooled.targets.values())
     if guards.budget is not None and total > guards.budget and age_s < max(up, down):
         return _each(decision, "cooldown", lambda _, t: (t.current, Reason.COOLING_DOWN))

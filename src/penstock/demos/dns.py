@@ -1,6 +1,6 @@
 """DNS: the application of the predictive paper on name server traffic (V-G2, figure 13).
 
-Four operators parse lookups, measure the names, tell ordinary names from generated ones, and store
+Four operators parse lookups, measure the names, classify them as ordinary or generated, and store
 the result.
 """
 

@@ -48,9 +48,9 @@ def true_rows(
         return database.sql(truth.sql, params=given).to_arrow_table()
 
 
-def difference(found: pa.Table, true: pa.Table) -> RowDifference:
-    """Compare rows with multiplicity; `found` has at least the columns of `true`."""
-    with _database({"found": found.select(true.column_names), "true_rows": true}) as database:
+def difference(actual: pa.Table, true: pa.Table) -> RowDifference:
+    """Compare rows with multiplicity; `actual` has at least the columns of `true`."""
+    with _database({"found": actual.select(true.column_names), "true_rows": true}) as database:
         less = "select * from {} except all select * from {} order by all"
         return RowDifference(
             missing=database.sql(less.format("true_rows", "found")).to_arrow_table(),

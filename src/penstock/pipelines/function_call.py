@@ -22,10 +22,10 @@ from penstock.topics.schema import EVENT, with_event
 def call_batch(
     operator: Operator, batch: pa.RecordBatch, resource: Any = None
 ) -> pa.RecordBatch | None:
-    """Call the function and return its rows as the topic takes them, or None if there are none.
+    """Call the function and return its rows under the schema of its topic, or None without rows.
 
-    What the function itself raises comes through as it is; `InputError` says that what it
-    returned does not fit, which will not be better with other rows.
+    Exceptions of the function propagate. `InputError` means that its result does not fit, which
+    other rows would not change.
     """
     if batch.num_rows == 0:
         return None
@@ -42,21 +42,21 @@ def call_batch(
 
 
 def call_frame(operator: Operator, *given: Any) -> Any:
-    """Call the function of a frame operator; a column that it names and nobody has is one error."""
+    """Call the function of a frame operator; an unknown column is an `InputError`."""
     try:
         return operator.function(*given)
     except Exception as error:
-        # Spark's own class, which whoever tries an operator need not have loaded
+        # compared by name: pyspark need not be imported for a try-out
         if type(error).__name__ != "AnalysisException":
             raise
         problem = str(error).partition("\n")[0]
         raise InputError(operator.name, problem, where=operator.where) from None
 
 
-def chunks(batch: pa.RecordBatch, most: int | None) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into pieces of so many rows at most, without copying."""
-    for begin in range(0, batch.num_rows, most or max(1, batch.num_rows)):
-        yield batch.slice(begin, most)
+def chunks(batch: pa.RecordBatch, max_rows: int | None) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into chunks of at most `max_rows`, without copying."""
+    for begin in range(0, batch.num_rows, max_rows or max(1, batch.num_rows)):
+        yield batch.slice(begin, max_rows)
 
 
 def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch:
@@ -75,14 +75,14 @@ def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch
 
 
 def _stamps(given: pa.Array, rows: int) -> pa.Array:
-    """Stamps for so many rows: row for row if there are as many, else estimated by position."""
+    """Return stamps for this many rows: one to one if possible, otherwise by position."""
     if rows == len(given):
         return given
     return given.take(pa.array(np.arange(rows) * len(given) // max(1, rows)))
 
 
 def fit_producer(make: MakeRows, schema: pa.Schema) -> MakeRows:
-    """Return the function with rows under exactly this schema, whatever form it gives them.
+    """Return a function that gives the same rows under exactly this schema.
 
     It may return a table, a batch or a dictionary of columns; an error names its line.
     """

@@ -1,4 +1,4 @@
-"""The decorators of a pipeline: each makes an operator of a function."""
+"""Decorators that turn functions into operators of a pipeline."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,8 +44,8 @@ class OperatorDecorators:
     ) -> Decorator:
         """Add a function over Spark frames: fn(df) -> df.
 
-        It sees `_event`, when each record was due, and may leave it out: rows get it back by
-        their place in the line, exactly if each row in gives one row out.
+        It sees `_event`, the time at which each record was due, and may leave it out. Then rows
+        get it back by position: exactly if there is one output row for each input row.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -81,10 +81,10 @@ class OperatorDecorators:
         """Add a function over Arrow batches: fn(batch) -> batch, or fn(batch, resource).
 
         It may return a `pa.RecordBatch`, a `pa.Table`, a dictionary of columns, or None for no
-        rows, and does not see `_event`. `resource` is called once in each process; what it
-        returns is handed to every call. A call that takes longer than `call_timeout_s` ends its
+        rows, and does not see `_event`. `resource` is called once in each process; its
+        result is passed to every call. A call that takes longer than `call_timeout_s` ends its
         process. With on_error="dead-letter" rows that the function fails on go to the topic
-        NAME-errors, and the rest goes on.
+        NAME-errors, and the others are processed.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -127,12 +127,12 @@ class OperatorDecorators:
         """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
 
         It is called for one slice at a time, with the rows of that slice and a `State` that
-        remembers the columns of `state` by `key`. A ready function knows all of that itself:
+        stores the columns of `state` by `key`. A ready-made function declares them itself:
         `pipeline.sliced("words", "counts", name="count")(counts(by="word"))`.
 
         The watermark is the latest time of the source batches that were read completely, minus
-        `delay_s`; of several inputs the least counts. Rows that come too late are counted, and
-        go to `late_to` if it is given.
+        `delay_s`; with several inputs it is the earliest. Late rows are counted, and go to
+        `late_to` if it is given.
         """
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
         options = Options(
@@ -179,13 +179,12 @@ class OperatorDecorators:
         queue_limit: int | None = None,
         was: str | None = None,
     ) -> Decorator:
-        """Add a function over Spark frames with state of Spark's own: fn(df) -> df.
+        """Add a function over Spark frames with Spark's own state: fn(df) -> df.
 
-        Aggregations, joins, sessions, `transformWithState`; of several topics it gets one frame
-        each, in their order. Rows come out in append mode, so what groups needs a watermark,
-        such as `df.withWatermark("_event", "5 seconds")`. A change of replicas stops this
-        operator for a moment, because Spark has to deal its state anew; a sliced operator does
-        not stop.
+        Aggregations, joins, sessions, `transformWithState`. It gets one frame for each topic, in
+        their order. The output is in append mode, so aggregations need a watermark, such as
+        `df.withWatermark("_event", "5 seconds")`. A change of replicas stops this operator
+        for a moment, because its state is repartitioned; a sliced operator does not stop.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -205,7 +204,7 @@ class OperatorDecorators:
         ttl_s: float | None,
         late_to: str | None,
     ) -> Slicing:
-        """Let a ready function say what it needs, and declare what it writes."""
+        """Return the options of a ready-made function, and declare the topic that it writes."""
         schemas = {}
         for topic in inputs:
             declared = self.declared.get(topic)
@@ -222,8 +221,8 @@ class OperatorDecorators:
         """Add a function that reads from outside: fn(spark) -> streaming frame.
 
         `time` names a timestamp column: its value is the event time of a row (`_event`), which
-        windows and watermarks go by. A row with a null there, and every row without `time`, has
-        the time of its arrival. Latency is counted from the arrival in any case.
+        windows and watermarks use. A row with a null there, and every row without `time`, has
+        the time of its arrival. Latency always counts from the arrival.
         """
         return self.of_kind("ingest", (), writes, Options(max_replicas=1, time=time), was)
 

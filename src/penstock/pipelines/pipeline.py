@@ -69,10 +69,10 @@ class Pipeline(OperatorDecorators):
         super().__init__()
         validation.check_name("pipeline", name)
         self.name = name
-        #: Latency to stay below.
+        #: Latency objective.
         self.objective_s = objective_s
         self.summary = summary
-        #: An input without new rows for so long does not hold watermarks; None: it does.
+        #: Seconds without rows after which an input no longer holds watermarks; None: never.
         self.idle_s = idle_s
         self.feeds: dict[str, Feed] = {}
 
@@ -87,10 +87,10 @@ class Pipeline(OperatorDecorators):
     ) -> None:
         """Declare a topic with its columns, such as "id long, taken timestamp, png binary".
 
-        `keep` tells how long records stay: "read" until all operators have read them, or a
-        time or a size, such as "10 minutes" and "2 GB". `external=True` says that another
-        process fills it, such as `penstock produce`. `was` is the name that it had before:
-        a run that is resumed keeps its rows.
+        `keep` is how long records stay: "read" until all operators have read them, or a time or
+        a size, such as "10 minutes" and "2 GB". With `external=True` another process fills it,
+        such as `penstock produce`. `was` is its name at an earlier start: a resumed run keeps
+        its rows.
         """
         validation.check_name("topic", name)
         if name in self.declared:
@@ -110,8 +110,8 @@ class Pipeline(OperatorDecorators):
         """Let a function make the rows of a topic: fn(first_id, due) -> pa.Table.
 
         It gets the number of the first record and the time at which each is due, and returns
-        one row for each of them. How many are due when is the workload's matter, of which the
-        topic gets its share: all of it, unless there are several that have to be in proportion.
+        one row for each. The workload decides when records are due. `share` is the part of
+        the workload that this topic gets, if several topics are in proportion.
         """
 
         def decorate(function: Make) -> Make:
@@ -124,7 +124,7 @@ class Pipeline(OperatorDecorators):
 
     @property
     def topics(self) -> dict[str, DeclaredTopic]:
-        """Every topic: those that are declared, and those that follow from the operators."""
+        """All topics: declared ones, and those that follow from the operators."""
         topics = dict(self.declared)
         for operator in self.operators.values():
             if operator.options.on_error == "dead-letter":
@@ -169,11 +169,11 @@ class Pipeline(OperatorDecorators):
         )
 
     def check(self) -> Topology:
-        """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
+        """Return the topology, or raise `InputError` with the first problem."""
         return validation.check(self)
 
     def check_scaled(self) -> Topology:
-        """Like `check`, for the operators alone whose replicas a policy decides on.
+        """Return the topology of the operators whose replicas a policy decides on; see `check`.
 
         Ingest and egress have none: an operator behind an ingest is a source for policies.
         """

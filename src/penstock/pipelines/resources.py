@@ -16,7 +16,7 @@ _NOTHING = object()
 def resource_of(operator: Operator, run: str = "") -> Any:
     """Return the operator's resource, opened by the first call in this process; or None.
 
-    `run` tells two runs apart that one process works for: each has its own.
+    `run` separates two runs in one process: each has its own resource.
     """
     key = (run, operator.name)
     if operator.options.resource is None:
@@ -29,7 +29,7 @@ def resource_of(operator: Operator, run: str = "") -> Any:
 
 
 def close_all() -> None:
-    """Close everything that is open in this process, what was opened last first."""
+    """Close all resources of this process, in the reverse order of opening."""
     _open.clear()
     _closing.close()
 

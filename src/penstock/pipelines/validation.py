@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a pipeline, found before anything starts."""
+"""Checks a pipeline before anything starts: names, feeds, topics, topology, columns."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
-# --- one by one, while the file is read
+# --- single declarations, while the file is read
 
 
 def check_name(kind: str, name: str) -> None:
-    """A name is part of file names and of options on the command line."""
+    """Raise `InputError` unless a name can be part of file names and command-line options."""
     if not _NAME.fullmatch(name):
         hint = "letters, digits, '_', '-' and '.' make a name, such as tweets-complex"
         raise InputError(kind, f"cannot be called {name!r}", hint)
 
 
 def check_columns(schema: pa.Schema) -> pa.Schema:
-    """Nobody declares `_event`: every topic has it."""
+    """Return the schema; `InputError` if it declares `_event`, which every topic has."""
     if EVENT in schema.names:
         raise InputError("schema", f"names {EVENT!r}", "leave it out: every topic has it")
     return schema
 
 
 def check_new(operator: Operator, others: Mapping[str, Operator]) -> None:
-    """Operators are told apart by the names of their functions."""
+    """Raise `InputError` unless an operator has a new and valid name."""
     if isinstance(operator.function, Operator):
         known = operator.function
         hint = "write a second function that calls the first"
@@ -57,11 +57,11 @@ def check_new(operator: Operator, others: Mapping[str, Operator]) -> None:
         raise InputError(operator.name, problem, hint, operator.where)
 
 
-# --- the whole
+# --- the whole pipeline
 
 
 def check(pipeline: "Pipeline") -> Topology:
-    """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
+    """Return the topology, or raise `InputError` with the first problem."""
     objective_s = pipeline.objective_s
     if objective_s is not None and not 0 < objective_s < float("inf"):
         raise InputError("objective_s", f"must be above 0, got {objective_s}")
@@ -103,15 +103,15 @@ def _check_feeds(pipeline: "Pipeline") -> None:
 
 
 def _fillers(pipeline: "Pipeline") -> dict[str, str]:
-    """Who fills each topic; there must be one at most."""
-    found: dict[str, str] = {}
+    """Return what fills each topic; `InputError` if a topic is filled twice."""
+    fillers: dict[str, str] = {}
 
-    def fill(topic: str, who: str, where: str) -> None:
-        if topic in found:
-            problem = f"is filled by {found[topic]} and by {who}"
-            hint = 'give each a topic of its own; an operator can read both: reads=["a", "b"]'
+    def fill(topic: str, filler: str, where: str) -> None:
+        if topic in fillers:
+            problem = f"is filled by {fillers[topic]} and by {filler}"
+            hint = 'write to two topics; an operator can read both: reads=["a", "b"]'
             raise InputError(f"topics.{topic}", problem, hint, where)
-        found[topic] = who
+        fillers[topic] = filler
 
     for topic in pipeline.declared.values():
         if topic.external:
@@ -122,7 +122,7 @@ def _fillers(pipeline: "Pipeline") -> dict[str, str]:
     for operator in pipeline.operators.values():
         for name in operator.fills:
             fill(name, f"operator {operator.name!r}", operator.where)
-    return found
+    return fillers
 
 
 def _check_reads(operators: Iterable[Operator], topics: Mapping[str, DeclaredTopic]) -> None:
@@ -164,7 +164,7 @@ def _topology(operators: Iterable[Operator]) -> Topology:
 
 
 def _check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> None:
-    """Check everything that is known now; what a frame operator returns shows at the start."""
+    """Check the columns that are known; those of a frame operator are known at the start."""
     known = {name: topic.schema for name, topic in topics.items() if topic.schema is not None}
     try:
         inputs = {topic: known[topic] for topic in operator.reads if topic in known}

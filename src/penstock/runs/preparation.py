@@ -11,19 +11,20 @@ from penstock.core.guards import Guards
 from penstock.core.params import Params
 from penstock.core.policy import Policy
 from penstock.errors import InputError
-from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.spec import RunSpec
 from penstock.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from penstock.pipelines.pipeline import Pipeline
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunObjects:
     """Objects that a Python program gives in place of the names in a spec; None: by name."""
 
-    pipeline: Pipeline | None = None
+    pipeline: "Pipeline | None" = None
     policy: Policy | None = None
     workload: Workload | None = None
 

@@ -77,9 +77,9 @@ def sources(
 ) -> None:
     """Feed the kinds of events that a query needs, each into a topic, in their proportion.
 
-    A source reads whole events and hands on those columns that the query needs, in the topic
-    `read_from(kind)`. It is called `source`, or by its kind if there are several. With state
-    behind it, `delay_s` says how far events may be behind there.
+    A source reads complete events and writes the columns that the query needs to the topic
+    `read_from(kind)`. It is named `source`, or after its kind if there are several. If a stateful
+    operator follows, `delay_s` is how late events may be there.
     """
     together = sum(kind.share for kind in columns)
     for kind, wanted in columns.items():
@@ -92,13 +92,13 @@ def sources(
             reads=kind.name,
             writes=read_from(kind),
             chunk_rows=None if delay_s is None else chunk_rows(kind, setting, delay_s),
-        )(_picking("source" if len(columns) == 1 else kind.name, wanted, change))
+        )(_select_columns("source" if len(columns) == 1 else kind.name, wanted, change))
 
 
 def chunk_rows(kind: EventKind, setting: StreamSettings, delay_s: float) -> int:
-    """Return how many rows of a kind may be handed on together: those of half the delay.
+    """Return how many rows of a kind may be passed on together: those of half the delay.
 
-    Before an operator with state they are put in the order of slices, which is not that of time.
+    Before a stateful operator they are sorted by slice, not by time.
     If it reads only some of them at once, its watermark must not pass the others.
     """
     rows = setting.clock.rate * kind.share / ROUND * delay_s / 2
@@ -113,10 +113,10 @@ def read_from(kind: EventKind) -> str:
 def sink(pipeline: Pipeline, columns: str) -> None:
     """Add the sink, which writes these columns to `out`."""
     pipeline.topic(OUT, columns)
-    pipeline.batches(reads=RESULTS, writes=OUT)(_picking("sink", columns))
+    pipeline.batches(reads=RESULTS, writes=OUT)(_select_columns("sink", columns))
 
 
-def _picking(
+def _select_columns(
     name: str, columns: str, change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     names = parse_schema(columns).names

@@ -33,7 +33,7 @@ QUEUE_OPTIONS = ("grouping", "timeout_s", "queue_size", "dropped_to", "queue_lim
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorKind(ABC):
-    """What all operators of one kind have in common, before any engine runs them.
+    """The properties and checks that all operators of one kind share.
 
     A kind that can be tried on rows overrides `check_try_out` and `try_rows`.
     """
@@ -41,13 +41,13 @@ class OperatorKind(ABC):
     name: str
     #: The names of `Options` that it knows.
     options: tuple[str, ...]
-    #: Whether the loop decides on its replicas; the others are as parallel as Spark has it.
+    #: Whether the loop decides on its replicas; Spark decides on the others.
     scales: bool = True
     reads_topics: bool = True
     writes_topics: bool = True
     #: Whether it may keep rows in its state and return fewer than it takes.
     reduces_rows: bool = False
-    #: Whether it has a watermark: rows may be late, and inputs tell event time.
+    #: Whether it has a watermark: rows may be late, and inputs carry event time.
     uses_event_time: bool = False
     #: Whether a change of its replicas stops it for a moment.
     pauses: bool = False
@@ -57,7 +57,7 @@ class OperatorKind(ABC):
         """Return the names of the arguments that its function is called with."""
 
     def check(self, operator: "Operator") -> None:
-        """Raise `InputError` if the operator by itself is not what this kind needs."""
+        """Raise `InputError` if the operator alone does not meet the needs of this kind."""
         if self.reads_topics and not operator.reads:
             raise InputError("reads", "must name a topic")
         for option in fields(operator.options):
@@ -81,7 +81,7 @@ class OperatorKind(ABC):
         batch: pa.RecordBatch,  # noqa: ARG002
         spark: "SparkSession | None",  # noqa: ARG002
     ) -> list[Row]:
-        """Return what the operator makes of rows that carry `_event`."""
+        """Return the output of the operator for rows that carry `_event`."""
         raise self._no_try_out(operator)
 
     def _no_try_out(self, operator: "Operator") -> InputError:

@@ -108,8 +108,8 @@ def first_fit_decreasing(
 ) -> tuple[dict[str, str], list[HostRoom]] | None:
     """Place slices in decreasing CPU; return slice -> host and the rooms, or None.
 
-    Where a slice fits nowhere a new host takes it, if there is a way to make one; an
-    empty host takes any slice, for there is no better place.
+    A slice that fits nowhere goes to a new host, if `new_room` can make one. An empty host takes
+    any slice, because there is no better place.
     """
     rooms = list(rooms)
     placed: dict[str, str] = {}

@@ -98,7 +98,7 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
 
 
 def _since_last_change(history: History, applied: Applied) -> History:
-    """Drop what was measured before the pipeline last changed, however that came about."""
+    """Drop the snapshots from before the last change of the pipeline, whatever its cause."""
     current = _parallelism(history[-1])
     changed_at = applied[-1].at if applied else -np.inf
     start = len(history) - 1
@@ -136,7 +136,7 @@ def _answer(
     *,
     backlog: bool,
 ) -> tuple[Target, bool]:
-    """The operator's target, and whether it is outside its utilisation band."""
+    """Return the target of an operator, and whether it is outside its utilisation band."""
     k, needed = op.parallelism, _needed(evaluation, params.target, params, restart=True)
     high = 1.0 if backlog else params.target + params.boundary
     low = 0.0 if backlog else params.target - params.boundary
@@ -179,7 +179,7 @@ def _answer(
 
 
 def _recommended(op: OperatorSnapshot, scale: Array, params: FlinkParams) -> list[int]:
-    """Whole replicas for each factor; there are few different ones, so each is bounded once."""
+    """Return whole replicas for each factor; each distinct number is bounded once."""
     wanted, places = np.unique(np.ceil(op.parallelism * scale - NOISE), return_inverse=True)
     bounded = [_bounded(op, int(number), params) for number in wanted]
     return [bounded[place] for place in places.tolist()]
@@ -223,7 +223,7 @@ def align(wanted: int, current: int, partitions: int, highest: int, mode: str) -
 def _delayed(
     recommended: list[int], k: int, windows: MetricWindows, interval_s: float
 ) -> int | None:
-    """Where the largest of the decreases wanted without a break stands; None before their time."""
+    """Return the index of the largest uninterrupted decrease; None before the interval is over."""
     at, first = windows.at[windows.full_from :], len(recommended) - 1
     while first > 0 and recommended[first - 1] < k:
         first -= 1
@@ -234,7 +234,7 @@ def _delayed(
 
 
 def _held(target: Target) -> Target:
-    """The same answer without its change, while no operator is outside its band."""
+    """Return the target without its change, for a tick with no operator outside its band."""
     if target.wanted == target.current:
         return target
     return keep(target.current, Reason.INSIDE_BAND, target.formula, **target.numbers)
