@@ -25,6 +25,7 @@ from penstock.runs.journal import Journal, JournalWriter, read_journal
 from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
 from penstock.runs.result import RunResult
 from penstock.runs.snapshot_lines import parse_json
+from penstock.runs.spec_fields import with_current_names
 
 VERSION = 1
 SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
@@ -178,7 +179,7 @@ def _read_asked(path: Path) -> dict[str, Any]:
         raise InputError("version", problem, where=str(path))
     if not isinstance(asked.get("spec"), Mapping):
         raise InputError("spec", "missing", where=str(path))
-    return asked
+    return {**asked, "spec": with_current_names(asked["spec"])}
 
 
 def read_result(path: Path) -> RunResult | None:

@@ -60,7 +60,7 @@ class PreparedSparkRun(PreparedRun):
     spec: SparkSpec
     pipeline: Pipeline
     #: What it was built with.
-    numbers: Mapping[str, Any]
+    build_args: Mapping[str, Any]
     topology: Topology
     initial: Mapping[str, int]
     window_s: float
@@ -110,7 +110,7 @@ class PreparedSparkRun(PreparedRun):
 def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     faster = check_speed_up(spec.speed_up)
-    pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
+    pipeline, build_args, following = build_pipeline(spec.pipeline, spec.build_args)
     topology = pipeline.check_scaled()
     master = parse_master(spec.master) if spec.master is not None else None
     executors = _executors(spec, master, pipeline)
@@ -125,7 +125,7 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     prepared = PreparedSparkRun(
         spec=spec,
         pipeline=pipeline,
-        numbers=numbers,
+        build_args=build_args,
         topology=topology,
         load=load,
         policy=policy,

@@ -219,7 +219,7 @@ class _Run:
             ),
             spark=SparkResult(
                 ended=self._how(engine, ending),
-                numbers=dict(prepared.numbers),
+                build_args=dict(prepared.build_args),
                 measures=measures,
                 records=self._records(scores, is_drained=ending.is_drained),
                 failed=dict(engine.operator_errors),

@@ -107,20 +107,19 @@ def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
     if set(known.names) != set(run.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
-    numbers = {key: str(value) for key, value in run.spec.numbers.items()}
-    if numbers != known.numbers:
-        problem = (
-            f"{name} was measured with {_describe(known.numbers)}, the run has {_describe(numbers)}"
-        )
-        raise InputError("--profile", problem, "calibrate runs with the same numbers")
+    build_args = {key: str(value) for key, value in run.spec.build_args.items()}
+    if build_args != known.numbers:
+        measured, own = _describe(known.numbers), _describe(build_args)
+        problem = f"{name} was measured with {measured}, the run has {own}"
+        raise InputError("--profile", problem, "calibrate runs with the same --set values")
     initial = run.prepared.initial
     operators = tuple(_operator(op, run.parts[op.name], initial) for op in known.operators)
     timing = {"batch_s": run.spec.batch_s, "gap_s": compute_min_interval_s(run.spec.batch_s)}
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **timing}))
 
 
-def _describe(numbers: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "the defaults"
+def _describe(build_args: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in build_args.items()) or "the defaults"
 
 
 def _operator(
