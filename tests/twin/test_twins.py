@@ -399,5 +399,5 @@ def test_a_run_without_batches_cannot_be_calibrated_on(
     assert main(["calibrate", out]) == 2
     assert main(["twin", out]) == 2
     shown = capsys.readouterr().err
-    assert "tells of no batches" in shown
+    assert "has no batches" in shown
     assert "is not a run on Spark" in shown

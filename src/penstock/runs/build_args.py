@@ -52,7 +52,7 @@ def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     if not isinstance(built, Pipeline):
         raise InputError(SET, f"build of {name} returned {type(built).__name__}, not a Pipeline")
     if not module.__name__.startswith("penstock."):
-        # whatever sends the file's functions to other processes looks for the pipeline in it
+        # pickling the file's functions by reference looks the pipeline up in its module
         vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
     return BuiltPipeline(built, build_args)
 

@@ -39,7 +39,7 @@ def with_current_names(spec: Mapping[str, Any]) -> dict[str, Any]:
 def by_first_name(
     table: Mapping[str, Any], aliases: Mapping[str, str], where: str
 ) -> dict[str, Any]:
-    """Return a table in which each field has its first name, whatever it was called.
+    """Return a table in which each field has its first name.
 
     >>> by_first_name({"pipeline": "q1", "minutes": 3}, {"pipeline": "query"}, "base")
     {'query': 'q1', 'minutes': 3}

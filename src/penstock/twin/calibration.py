@@ -246,7 +246,7 @@ def _make_estimate(
 ) -> Estimate:
     if fit.is_fitted:
         return Estimate(path=path, label=label, value=fit.value, fit=fit, source=source)
-    why = f"not fitted: {source} do not tell it; {default:g} is used"
+    why = f"not fitted: {source} do not determine it; {default:g} is used"
     return Estimate(path=path, label=label, value=default, fit=fit, source=why)
 
 

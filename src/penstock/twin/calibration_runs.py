@@ -72,7 +72,7 @@ def read_calibration_run(directory: Path) -> CalibrationRun:
             all_batches.setdefault(name, []).extend(own)
     if not any(all_batches.values()):
         hint = "only runs on Spark, or of a profile of resolution batches, have some"
-        raise InputError("", "its journal tells of no batches", hint, str(directory))
+        raise InputError("", "its journal has no batches", hint, str(directory))
     is_on_spark = engine_kind(run.journal.run) == SPARK
     parts = read_operators(directory) if is_on_spark else _simulated_operators(run)
     spec = run.spec

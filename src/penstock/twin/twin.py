@@ -7,7 +7,6 @@ parameters and guards in its journal, the interval of the loop, and the end afte
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
@@ -18,7 +17,7 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile
 from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
-from penstock.runs.journal_header import SPARK, decider_of, engine_kind
+from penstock.runs.journal_header import SPARK, JournalHeader, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
@@ -43,7 +42,7 @@ class RecordedRun:
         return self.run.journal.ticks
 
     @property
-    def header(self) -> Mapping[str, Any]:
+    def header(self) -> JournalHeader:
         """The header of its journal, with all defaults resolved."""
         return self.run.journal.run
 
