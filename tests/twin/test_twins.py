@@ -86,9 +86,9 @@ Q1_SPEC = SparkSpec(
     rate_scale=0.0008,
     minutes=60,
     guards={"cooldown_s": "300", "overprovision": "1.2"},
-    numbers={"service_s": "0.01"},
+    build_args={"service_s": "0.01"},
 )
-Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, numbers={"service_s": "0.02"})
+Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, build_args={"service_s": "0.02"})
 
 
 @pytest.fixture(scope="module")
@@ -210,10 +210,10 @@ def test_a_profile_of_one_load_predicts_another(
     assert [one.is_inside for one in found] == [True] * 3
 
 
-def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
+def test_runs_with_other_arguments_do_not_go_together(runs: Path) -> None:
     one = read_calibration_run(runs / "q1-testrun")
-    with pytest.raises(InputError, match="different numbers"):
-        calibrate([one, replace(one, numbers={"service_s": "0.5"})])
+    with pytest.raises(InputError, match="different --set values"):
+        calibrate([one, replace(one, build_args={"service_s": "0.5"})])
 
 
 def scores_of(replicas: float, latency_s: float | None, rescales: int) -> RunScores:
@@ -308,7 +308,7 @@ def test_calibrate_then_twin_of_an_own_file(
 ) -> None:
     file, profile = tmp_path / "file.py", tmp_path / "p.toml"
     file.write_text(OWN_FILE, encoding="utf-8")
-    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    spec = replace(Q1_SPEC, pipeline=str(file), build_args={}, minutes=20)
     run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
     assert main(["calibrate", run, "-o", str(profile)]) == 0
     assert set(load_profile(str(profile)).pipelines) == {"mine"}
@@ -326,7 +326,7 @@ def test_an_older_profile_names_an_own_file_by_its_path(
 ) -> None:
     file, profile = tmp_path / "file.py", tmp_path / "p.toml"
     file.write_text(OWN_FILE, encoding="utf-8")
-    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    spec = replace(Q1_SPEC, pipeline=str(file), build_args={}, minutes=20)
     run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
     assert main(["calibrate", run, "-o", str(profile)]) == 0
     named = profile.read_text(encoding="utf-8").replace("pipelines.mine", f'pipelines."{file}"')
@@ -399,5 +399,5 @@ def test_a_run_without_batches_cannot_be_calibrated_on(
     assert main(["calibrate", out]) == 2
     assert main(["twin", out]) == 2
     shown = capsys.readouterr().err
-    assert "tells of no batches" in shown
+    assert "has no batches" in shown
     assert "is not a run on Spark" in shown

@@ -102,7 +102,7 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
         seed=args.seed,
         objective_s=args.objective,
         interval_s=args.interval,
-        numbers=parse_pairs(args.set, "--set"),
+        build_args=parse_pairs(args.set, "--set"),
         initial=read_initial(args.initial),
         dry_run=args.dry_run,
         batch_s=args.batch,

@@ -10,7 +10,7 @@ from penstock.reports.result_text import comparison, percent
 from penstock.reports.tables import align_rows
 from penstock.reports.text_charts import clock
 from penstock.runs.policy_replay import ClosedLoop, PolicyReplay
-from penstock.runs.replay import ReplayAnswer, summary, wanted
+from penstock.runs.replay import OperatorSummary, ReplayAnswer, ReplaySummary, summary, wanted
 from penstock.runs.run_directory import RunDirectory
 
 
@@ -103,13 +103,14 @@ def _cells(answer: ReplayAnswer) -> list[str]:
     return [str(running), *(f"{old} | {new}" for old, new in pairs)]
 
 
-def _summary_text(figures: dict[str, Any]) -> list[str]:
+def _summary_text(figures: ReplaySummary) -> list[str]:
     """Return how often both policies agree, and their mean replicas."""
     rows = [["", "same answer", "recorded, mean", "replayed, mean"]]
-    for name, part in [*figures["operators"].items(), ("all", figures)]:
-        both = part["wanted"]
+    parts: list[tuple[str, OperatorSummary]] = [*figures["operators"].items(), ("all", figures)]
+    for name, part in parts:
+        both, share = part["wanted"], part["same_share"]
         means = (pretty(both["recorded"]), pretty(both["other"]))
-        rows.append([name, percent(part["same_share"]), *means])
+        rows.append([name, "-" if share is None else percent(share), *means])
     changes = figures["changes"]
     text = f"changes wanted at {figures['ticks']} ticks: {changes['recorded']} as recorded, "
     return [*align_rows(rows), "", f"{text}{changes['other']} as replayed"]

@@ -45,10 +45,10 @@ class Screen:
         self._wipe()
         print(text, file=self._stream, flush=True)
 
-    def look(self, progress: RunProgress) -> None:
+    def show_progress(self, progress: RunProgress) -> None:
         """Draw the current progress."""
         self._progress = progress
-        self._live.look(progress)
+        self._live.show_progress(progress)
         if self.is_redrawn:
             self._draw()
 

@@ -194,7 +194,7 @@ def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]
 
 
 def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
-    service_s = spark.numbers.get("service_s")
+    service_s = spark.build_args.get("service_s")
     if service_s:
         yield ""
         yield from _fold(

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.tables import Table, as_text
+from penstock.runs.topic_production import ProductionFigures
 from penstock.topics.ddl import kind_text
 from penstock.topics.embedded.check import TopicDamage
 from penstock.topics.embedded.commit import Commit
@@ -174,7 +175,7 @@ def _rows(damage: TopicDamage) -> str:
     return f"{pretty(damage.rows.start)} to {pretty(damage.rows.stop)}"
 
 
-def production_text(figures: Mapping[str, Any]) -> str:
+def production_text(figures: ProductionFigures) -> str:
     """Return the figures of `penstock produce` as one table row."""
     lag_s = figures["worst_lag_s"]
     row = {

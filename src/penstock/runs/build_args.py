@@ -24,16 +24,16 @@ _ROOMS = ("penstock.demos.", "penstock_pipeline_")
 
 
 class BuiltPipeline(NamedTuple):
-    """A pipeline, and all numbers that it was built with."""
+    """A pipeline, and all arguments that it was built with."""
 
     pipeline: Pipeline
-    numbers: Mapping[str, Any]
+    build_args: Mapping[str, Any]
     #: Declares it anew for events that happen as a workload lets them come, where they have times.
     following: Callable[[Workload], Pipeline] | None = None
 
 
 def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
-    """Return a ready pipeline, a query, or what is in a file; numbers go to its `build`."""
+    """Return a ready pipeline, a query, or what is in a file; arguments go to its `build`."""
     if name in QUERIES:
         return _query(name, given)
     pipeline = load_pipeline(name)
@@ -42,20 +42,20 @@ def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     if not callable(build):
         if given:
             hint = "write def build(service_s: float = 0.2) -> Pipeline, and PIPELINE = build()"
-            raise InputError(SET, f"{name} has no function build to give numbers to", hint)
+            raise InputError(SET, f"{name} has no function build", hint)
         return BuiltPipeline(pipeline, {})
     known = inspect.signature(build).parameters
     read = {key: _read(key, text, known) for key, text in given.items()}
-    numbers = {key: each.default for key, each in known.items()} | read
+    build_args = {key: each.default for key, each in known.items()} | read
     if not read:
-        return BuiltPipeline(pipeline, numbers)
+        return BuiltPipeline(pipeline, build_args)
     built = build(**read)
     if not isinstance(built, Pipeline):
         raise InputError(SET, f"build of {name} returned {type(built).__name__}, not a Pipeline")
     if not module.__name__.startswith("penstock."):
-        # whatever sends the file's functions to other processes looks for the pipeline in it
+        # pickling the file's functions by reference looks the pipeline up in its module
         vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
-    return BuiltPipeline(built, numbers)
+    return BuiltPipeline(built, build_args)
 
 
 def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
@@ -63,7 +63,7 @@ def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     del known["query"], known["load"]
     read = {key: _read(key, text, known) for key, text in given.items()}
     chosen = {"variant": first_variant(name), **read}
-    numbers = {key: each.default for key, each in known.items()} | chosen
+    build_args = {key: each.default for key, each in known.items()} | chosen
 
     def following(load: Workload | None) -> Pipeline:
         try:
@@ -71,7 +71,7 @@ def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
         except InputError as wrong:
             raise InputError(f"{SET} {wrong.field}", wrong.problem, wrong.hint) from None
 
-    return BuiltPipeline(following(None), numbers, following)
+    return BuiltPipeline(following(None), build_args, following)
 
 
 def _module_of(pipeline: Pipeline) -> ModuleType:
@@ -80,9 +80,9 @@ def _module_of(pipeline: Pipeline) -> ModuleType:
 
 
 def _read(name: str, value: Any, known: Mapping[str, inspect.Parameter]) -> Any:
-    """Read a number as the function's default has it: a whole one, or any."""
+    """Read an argument as the function's default has it: a whole one, or any."""
     if name not in known:
-        raise InputError(f"{SET} {name}", "unknown number", nearest(name, known))
+        raise InputError(f"{SET} {name}", "unknown argument", nearest(name, known))
     kind = type(known[name].default)
     if kind not in (int, float):
         return value

@@ -49,7 +49,7 @@ class MachineFacts:
 
 
 def gather_facts(directory: Path) -> MachineFacts:
-    """Look at this machine; run directories would be in `directory`."""
+    """Read the facts of this machine; run directories would be in `directory`."""
     java = find_java()
     total, available = _read_memory()
     host_name, host_error, host_lookup_s = _resolve_host()

@@ -13,6 +13,7 @@ from penstock.runs.result_parts import (
     RunScores,
 )
 from penstock.runs.spark_result import SparkResult
+from penstock.runs.spec_fields import with_current_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,7 @@ class RunResult:
             measures = spark.measures.to_json()
             data = {
                 "spec": dict(self.spec),
-                "numbers": dict(spark.numbers),
+                "build_args": dict(spark.build_args),
                 "ended": spark.ended,
                 "seconds": measures.pop("seconds"),
                 **scores,
@@ -91,7 +92,7 @@ class RunResult:
     def _read(cls, data: Mapping[str, Any]) -> "RunResult":
         hindsight = data.get("hindsight")
         return cls(
-            spec=dict(data.get("spec", {})),
+            spec=with_current_names(data.get("spec", {})),
             scores=RunScores.from_json(data) if "replicas" in data else None,
             rescales_possible=data.get("rescales_possible", 0),
             spark=SparkResult.from_json(data) if "ended" in data else None,

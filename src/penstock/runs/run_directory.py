@@ -22,9 +22,11 @@ from penstock.core.frozen_dict import thaw
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
 from penstock.runs.journal import Journal, JournalWriter, read_journal
+from penstock.runs.journal_header import JournalHeader
 from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
 from penstock.runs.result import RunResult
 from penstock.runs.snapshot_lines import parse_json
+from penstock.runs.spec_fields import with_current_names
 
 VERSION = 1
 SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
@@ -63,7 +65,7 @@ def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
 def begin_run(
     directory: Path,
     spec: Mapping[str, Any],
-    header: Mapping[str, Any],
+    header: JournalHeader,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
     """Make the directory, write what was asked, and open the journal."""
@@ -83,15 +85,14 @@ def begin_run(
 def open_run(
     directory: Path,
     spec: Mapping[str, Any],
-    header: Mapping[str, Any],
+    header: JournalHeader,
     *,
     resume: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
     """Begin a run, or continue the one in the directory if it has the same spec.
 
-    Whatever was killed when, this finds a state to go on with. Of the journal the header stays
-    that of the beginning; `read_ticks` gives what there is of it.
+    A run that was killed at any moment can be resumed. The journal keeps its first header.
     """
     if not resume or not (directory / SPEC_FILE).is_file():
         return begin_run(directory, spec, header, limits)
@@ -178,7 +179,7 @@ def _read_asked(path: Path) -> dict[str, Any]:
         raise InputError("version", problem, where=str(path))
     if not isinstance(asked.get("spec"), Mapping):
         raise InputError("spec", "missing", where=str(path))
-    return asked
+    return {**asked, "spec": with_current_names(asked["spec"])}
 
 
 def read_result(path: Path) -> RunResult | None:

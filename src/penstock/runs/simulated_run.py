@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.frozen_dict import FrozenDict
@@ -18,7 +17,7 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_choice import choose_pipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError
-from penstock.runs.journal_header import make_header
+from penstock.runs.journal_header import JournalHeader, make_header
 from penstock.runs.preparation import (
     PreparedRun,
     RunObjects,
@@ -63,7 +62,7 @@ class PreparedSimulation(PreparedRun):
         """Run it with a new decider."""
         return run_loop(self.engine(), self.decider(), self.schedule, tolerant=False)
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JournalHeader:
         """Return the header of its journal: the spec and the resolved defaults."""
         return make_header(
             self.spec.to_json(), self.decider(), self.schedule, objective_s=self.objective_s

@@ -114,13 +114,13 @@ class _Run:
         self._readers = readers_of(prepared.pipeline)
         self._outcome = SparkScores(prepared.objective_s, self._readers)
         self._decider = prepared.decider()
-        #: What the last tick before a resumption told.
+        #: The last tick before a resumption.
         self._before: Tick | None = None
         self._recall(directory / JOURNAL)
         journal.carry = self._outcome.to_json
 
     def _recall(self, path: Path) -> None:
-        """Remember the earlier part of a run that goes on."""
+        """Restore the memory of a resumed run."""
         if not self._journal.start_s:
             return
         operators = self._prepared.pipeline.operators
@@ -156,7 +156,7 @@ class _Run:
 
     @property
     def _initial(self) -> Mapping[str, int]:
-        """Replicas at the start; a run that goes on has those that it had, if it still may."""
+        """Replicas at the start; a resumed run keeps its own, within the present bounds."""
         if self._before is None:
             return self._prepared.initial
         operators = self._prepared.pipeline.operators
@@ -181,9 +181,9 @@ class _Run:
         )
         level = engine.executors
 
-        def look(snapshot: Snapshot | None) -> None:
+        def show(snapshot: Snapshot | None) -> None:
             second = feeding.second if feeding is not None else clock()
-            self._watch.look(
+            self._watch.show_progress(
                 RunProgress(
                     second=second,
                     duration_s=prepared.duration_s,
@@ -199,7 +199,7 @@ class _Run:
         length_s = prepared.duration_s if feeding is None else float("inf")
         self._stop.is_gentle = True
         for tick in run_loop(
-            ObservedEngine(engine, ending, look),
+            ObservedEngine(engine, ending, show),
             self._decider,
             LoopSchedule(duration_s=length_s, interval_s=prepared.interval_s, start_s=start_s),
             clock=clock,
@@ -231,7 +231,7 @@ class _Run:
             ),
             spark=SparkResult(
                 ended=self._how(engine, ending),
-                numbers=dict(prepared.numbers),
+                build_args=dict(prepared.build_args),
                 measures=measures,
                 records=self._records(scores, is_drained=ending.is_drained),
                 failed=dict(engine.operator_errors),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TypedDict, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ KEYS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceSpec:
-    """What is asked for."""
+    """The options of `penstock produce`."""
 
     workload: str
     to: str
@@ -47,19 +47,30 @@ class ProduceSpec:
     at_once: bool
 
 
-def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
+class ProductionFigures(TypedDict):
+    """What was produced, how fast, and how late the latest record was."""
+
+    topic: str
+    records: int
+    seconds: float
+    rate: float
+    #: None if the records were not written at their due times.
+    worst_lag_s: float | None
+
+
+def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> ProductionFigures:
     """Fill the topic, and return the figures."""
     load = make_workload(spec.workload, spec.minutes, spec.seed)
     load = (load * spec.rate_scale).sped_up(spec.speed_up)
     arrivals = _arrivals(spec)
     make = plain_rows(spec.seed) if spec.rows is None else _function(spec.rows)
-    # one row tells the columns
+    # one row shows the columns
     schema = call_producer(make, 0, pa.array([0], TIMESTAMP)).schema
     topic = Topic.create(Path(spec.to), schema)
     held = topic.end
 
     def watch(producer: Producer) -> None:
-        # with drawn arrivals nobody knows the number before the end
+        # with random arrivals the number is unknown before the end
         total = max(load.total_records, held + producer.produced)
         show(WorkProgress(total=total, kept=held, done=producer.produced))
 

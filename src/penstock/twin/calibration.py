@@ -74,11 +74,9 @@ def calibrate(runs: Sequence[CalibrationRun]) -> Calibration:
             path = ("pipelines", name, "objective_s")
             objective = Estimate(path=path, label="objective", value=objective_s, source="as asked")
             estimates.append(objective)
-        for number, value in members[0].numbers.items():
-            place = ("pipelines", name, "numbers", number)
-            estimates.append(
-                Estimate(path=place, label=number, value=str(value), source="as asked")
-            )
+        for arg, value in members[0].build_args.items():
+            place = ("pipelines", name, "numbers", arg)
+            estimates.append(Estimate(path=place, label=arg, value=str(value), source="as asked"))
         estimates += own
         for part in members[0].parts.values():
             estimates += _operator(members, part, rules)
@@ -89,8 +87,8 @@ def _check(runs: Sequence[CalibrationRun]) -> None:
     first_runs: dict[str, CalibrationRun] = {}
     for run in runs:
         first = first_runs.setdefault(run.pipeline, run)
-        if dict(first.numbers) != dict(run.numbers) or first.batch_s != run.batch_s:
-            problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
+        if dict(first.build_args) != dict(run.build_args) or first.batch_s != run.batch_s:
+            problem = f"{first.name} and {run.name} ran {run.pipeline} with different --set values"
             hint = "calibrate runs with the same --set and --batch together"
             raise InputError("RUN", problem, hint)
         if set(first.parts) != set(run.parts):
@@ -248,7 +246,7 @@ def _make_estimate(
 ) -> Estimate:
     if fit.is_fitted:
         return Estimate(path=path, label=label, value=fit.value, fit=fit, source=source)
-    why = f"not fitted: {source} do not tell it; {default:g} is used"
+    why = f"not fitted: {source} do not determine it; {default:g} is used"
     return Estimate(path=path, label=label, value=default, fit=fit, source=why)
 
 

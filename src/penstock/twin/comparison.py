@@ -49,7 +49,7 @@ def _cell(
         query=run.prepared.pipeline.name,
         workload=run.spec.workload or "",
         policy=run.header["policy"],
-        numbers=run.spec.numbers,
+        build_args=run.spec.build_args,
         speed_up=run.spec.speed_up,
         rate_scale=run.spec.rate_scale,
         is_fitted=run.directory.resolve().name in profile.runs,

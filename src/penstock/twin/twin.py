@@ -7,7 +7,6 @@ parameters and guards in its journal, the interval of the loop, and the end afte
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
@@ -18,7 +17,7 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile
 from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
-from penstock.runs.journal_header import SPARK, decider_of, engine_kind
+from penstock.runs.journal_header import SPARK, JournalHeader, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
 from penstock.runs.run_directory import RunDirectory, read_run
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
@@ -43,7 +42,7 @@ class RecordedRun:
         return self.run.journal.ticks
 
     @property
-    def header(self) -> Mapping[str, Any]:
+    def header(self) -> JournalHeader:
         """The header of its journal, with all defaults resolved."""
         return self.run.journal.run
 
@@ -107,20 +106,19 @@ def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
     if set(known.names) != set(run.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
-    numbers = {key: str(value) for key, value in run.spec.numbers.items()}
-    if numbers != known.numbers:
-        problem = (
-            f"{name} was measured with {_describe(known.numbers)}, the run has {_describe(numbers)}"
-        )
-        raise InputError("--profile", problem, "calibrate runs with the same numbers")
+    build_args = {key: str(value) for key, value in run.spec.build_args.items()}
+    if build_args != known.numbers:
+        measured, own = _describe(known.numbers), _describe(build_args)
+        problem = f"{name} was measured with {measured}, the run has {own}"
+        raise InputError("--profile", problem, "calibrate runs with the same --set values")
     initial = run.prepared.initial
     operators = tuple(_operator(op, run.parts[op.name], initial) for op in known.operators)
     timing = {"batch_s": run.spec.batch_s, "gap_s": compute_min_interval_s(run.spec.batch_s)}
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **timing}))
 
 
-def _describe(numbers: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "the defaults"
+def _describe(build_args: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in build_args.items()) or "the defaults"
 
 
 def _operator(

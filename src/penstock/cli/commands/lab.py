@@ -44,7 +44,7 @@ mode objective_s interval_s. A table may have a label. Interrupt the command at 
 command resumes it.
 
 With on = "spark" at the top, the runs use Spark, one after the other, each in DIR/runs/. Fields:
-query (the pipeline: q1, images, ./mine.py) numbers (arguments of the pipeline) workload policy
+query (the pipeline: q1, images, ./mine.py) build_args (arguments of the pipeline) workload policy
 minutes speed_up rate_scale params guards workload_params initial objective_s interval_s batch_s
 dry_run master executors. Ctrl-C stops the current run; the same command starts that run again.
 note = "..." is printed above the results.

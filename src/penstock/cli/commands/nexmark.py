@@ -113,11 +113,11 @@ def run_query(args: argparse.Namespace) -> int:
         raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
     if args.variant is not None:
         check_variant(args.query, args.variant, list(QUERIES[args.query].truths))
-    numbers = [f"service_s={args.service}"]
+    build_args = [f"service_s={args.service}"]
     if args.variant is not None:
-        numbers.append(f"variant={args.variant}")
+        build_args.append(f"variant={args.variant}")
     return run_pipeline(
-        argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": numbers})
+        argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": build_args})
     )
 
 

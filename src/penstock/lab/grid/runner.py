@@ -17,6 +17,7 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
 from penstock.files.text import explain_os_error
 from penstock.lab.grid.backend import AnySpec, Result, RunBackend, S
+from penstock.runs.spec_fields import with_current_names
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -205,7 +206,10 @@ def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
         return None
     try:
         stored: dict[str, Any] = json.loads(task.file.read_text(encoding="utf-8"))
-        same = (stored["version"], stored["spec"]) == (VERSION, _spec_json(task))
+        same = (stored["version"], with_current_names(stored["spec"])) == (
+            VERSION,
+            _spec_json(task),
+        )
         whole = isinstance(stored["result"], dict) and stored["inputs"]
         return stored if same and whole and stored["result"] else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
