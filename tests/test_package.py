@@ -1,5 +1,6 @@
 """The wheel and the source archive: complete, and they work outside of the repository."""
 
+import json
 import os
 import subprocess
 import sys
@@ -144,3 +145,40 @@ def test_commands_work_in_an_empty_directory(installation: Installation) -> None
     decided = installation.run("penstock", "decide", "--policy", "ds2", str(snapshots))
     assert decided.returncode == 0, decided.stderr
     assert len(decided.stdout.splitlines()) == len(snapshots.read_text().splitlines())
+
+
+#: Writes where the driver and the workers import Penstock from, beside the number of each row.
+PIPELINE = """
+import penstock
+from penstock import Pipeline
+
+pipeline = Pipeline("places", objective_s=3)
+pipeline.topic("numbers", "id long, place string")
+pipeline.topic("places", "id long, driver string, worker string")
+
+@pipeline.produces("numbers", arrivals="deterministic")
+def count(first_id, due):
+    ids = range(first_id, first_id + len(due))
+    return {"id": ids, "place": [penstock.__file__] * len(ids)}
+
+@pipeline.batches(reads="numbers", writes="places")
+def note_place(batch):
+    import penstock
+    worker = [penstock.__file__] * batch.num_rows
+    return {"id": batch["id"], "driver": batch["place"], "worker": worker}
+"""
+
+
+@pytest.mark.spark
+def test_a_pipeline_file_runs_on_spark(installation: Installation) -> None:
+    (installation.desk / "places.py").write_text(PIPELINE)
+    options = ["--workload", "constant", "--workload-param", "rate=20", "--minutes", "0.2"]
+    command = ["penstock", "run", "./places.py", *options, "--out", "run", "--plain"]
+    done = installation.run(*command, timeout_s=240)
+    assert done.returncode == 0, done.stderr
+    topic = installation.desk / "run" / "topics" / "places"
+    shown = installation.run("penstock", "topics", "tail", str(topic), "-n", "1000", "--json")
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert sorted(row["id"] for row in rows) == list(range(240))
+    places = {Path(row[process]) for row in rows for process in ("driver", "worker")}
+    assert all(place.is_relative_to(installation.binaries.parent) for place in places), places
