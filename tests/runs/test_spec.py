@@ -145,6 +145,14 @@ def test_a_pipeline_without_producers_runs_until_it_is_stopped(fed: str) -> None
     assert prepare_spark_run(SparkSpec(pipeline=fed, minutes=10, speed_up=2)).duration_s == 300
 
 
+def test_failures_outside_of_functions_are_retried_for_ever_in_production(
+    fed: str, mine: str
+) -> None:
+    assert math.isinf(prepare_spark_run(SparkSpec(pipeline=fed)).retry_for_s)
+    assert prepare_spark_run(SparkSpec(pipeline=fed, retry_minutes=2)).retry_for_s == 120
+    assert prepare_spark_run(SparkSpec(pipeline=mine)).retry_for_s < 3600  # an experiment ends
+
+
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [

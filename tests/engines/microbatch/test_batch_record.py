@@ -1,6 +1,7 @@
 """Records of batches: the first counts, and old ones can be read."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,23 @@ def test_offsets_of_other_sources_are_compared_as_spark_wrote_them(tmp_path: Pat
     log.put(ingest)  # as an older version wrote it
     with pytest.raises(PenstockError, match="logOffset"):
         log.put(replace(ingest, offset_log=text % (1, 5)))
+
+
+def test_a_record_is_on_the_disk_before_spark_commits_its_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power failure may take Spark's files, but never the record of a committed batch."""
+    synced: list[tuple[Path, bool]] = []
+    path = tmp_path / f"{0:020d}.json"
+
+    def sync(descriptor: int) -> None:
+        place = Path(f"/proc/self/fd/{descriptor}").readlink()
+        synced.append((place if place == tmp_path else place.parent / "file", path.exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    BatchLog(tmp_path).put(batch(0))
+    # what is in the file before it has its name, then the name
+    assert synced == [(tmp_path / "file", False), (tmp_path, True)]
 
 
 def test_followers_see_each_record_once(tmp_path: Path) -> None:
