@@ -131,8 +131,9 @@ class IngestTracker:
         waiting = files.count()
         if waiting is None:
             return None
-        each = self.rows / files.files_read if files.files_read else None
-        rows = 0.0 if not waiting else None if each is None else waiting * each
+        rows_per_file = self.rows / files.files_read if files.files_read else None
+        known = None if rows_per_file is None else waiting * rows_per_file
+        rows = known if waiting else 0.0
         return Backlog(amount=waiting, unit="files", rows=rows)
 
     def _judge(self, backlog: Backlog, now: float) -> list[Event]:

@@ -92,10 +92,11 @@ class BatchLog:
         return self.directory / f"{batch:020d}.json"
 
 
-def _describe_mismatch(operator: str, kept: BatchRecord, mine: BatchRecord) -> str:
+def _describe_mismatch(operator: str, kept: BatchRecord, attempt: BatchRecord) -> str:
     return (
-        f"{operator}: batch {mine.batch} is planned with {_format_range(mine)}, but was committed"
-        f" with {_format_range(kept)}: Spark's checkpoint does not fit the records of batches\n"
+        f"{operator}: batch {attempt.batch} is planned with {_format_range(attempt)}, but was"
+        f" committed with {_format_range(kept)}: Spark's checkpoint does not fit the records of"
+        " batches\n"
         "hint: stop the run and start it with --resume, which compares and repairs both"
     )
 
