@@ -94,7 +94,7 @@ def test_the_live_view_keeps_to_columns_and_lines(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     with Screen(LiveView("a pipeline with a long name"), StopRequest(), terminal.stream) as screen:
-        screen.look(PROGRESS)
+        screen.show_progress(PROGRESS)
         drawn = terminal.read().partition("\x1b[J")[2]
     assert max(map(len, drawn.splitlines())) < 40
 
@@ -106,7 +106,7 @@ def test_no_color_leaves_out_styles_but_not_the_drawing(
     if value is not None:
         monkeypatch.setenv("NO_COLOR", value)
     with Screen(LiveView("images"), StopRequest(), terminal.stream) as screen:
-        screen.look(PROGRESS)
+        screen.show_progress(PROGRESS)
         drawn = terminal.read()
     assert (BOLD in drawn) is is_bold
     assert "\x1b[J" in drawn and "resize" in drawn
@@ -117,7 +117,7 @@ def test_a_dumb_terminal_gets_no_escape_sequence(
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     with Screen(LiveView("images"), StopRequest(), terminal.stream) as screen:
-        screen.look(PROGRESS)
+        screen.show_progress(PROGRESS)
         screen.say("starting Spark")
     restore(terminal.stream)
     assert terminal.read() == "starting Spark\r\n"

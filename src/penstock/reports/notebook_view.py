@@ -79,7 +79,7 @@ class _NoObserver:
     def say(self, text: str) -> None:
         pass
 
-    def look(self, sight: RunProgress) -> None:
+    def show_progress(self, progress: RunProgress) -> None:
         pass
 
     def tick(self, tick: Tick) -> None:
@@ -100,8 +100,8 @@ class _CellObserver:
         self._message = text
         self.draw()
 
-    def look(self, sight: RunProgress) -> None:
-        self._live.look(sight)
+    def show_progress(self, progress: RunProgress) -> None:
+        self._live.show_progress(progress)
         if time.monotonic() - self._drawn_at >= _DRAW_S:
             self.draw()
 

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from penstock.engines.events import SlowBatchEvent
-
 from penstock.engines.spark.io.call_marker import CallMark
 from penstock.engines.spark.queries import batch_supervisor
 from penstock.engines.spark.queries.batch_supervisor import MIN_SLOW_S, BatchSupervisor
