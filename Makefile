@@ -70,7 +70,7 @@ reproduce: setup ## run the published experiments, judge every claim; about 10 m
 
 lock: setup      ## pin all dependencies again, with hashes and without addresses
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV)
-	@$(BIN)/uv pip compile pyproject.toml --extra demo --extra plots --group dev \
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev \
 		--generate-hashes --universal --python-version 3.11 --no-emit-index-url \
 		--no-emit-find-links --upgrade --quiet \
 		--custom-compile-command "make lock" -o requirements.lock

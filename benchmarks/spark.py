@@ -1,8 +1,8 @@
 """What the runtime on Spark costs beside plain Structured Streaming, in one run on one machine.
 
 Rows are 16 bytes (a long, a double), two replicas, batches of about a second. A hop writes rows
-to a topic and reads them again; plain queries have none. Operators that wait stand for calls to
-a service: two cores cannot show sixteen busy replicas.
+to a topic and reads them again; plain queries have none. Operators that wait emulate calls to a
+service: two cores cannot run sixteen busy replicas.
 
     python benchmarks/spark.py
 """
@@ -13,15 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, run_loop
@@ -29,7 +26,6 @@ from penstock.control.registry import find_policy
 from penstock.core.guards import Guards
 from penstock.demos import images
 from penstock.engines.events import RunningEvent
-from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.port import Plan
 from penstock.engines.spark.cluster.session import end_session, start_session
 from penstock.engines.spark.cluster.worker_pool import start_workers
@@ -38,28 +34,37 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from sides.engine_batches import (
+    drain,
+    link_topics,
+    next_batch,
+    read_records,
+    rows_per_s,
+    select_full,
+    time_batches,
+)
+from sides.plain_sources import CHUNK, COLUMNS, GeneratedRows
 from sides.timing import commit_gaps, query_rows_per_s, show_step
 
 ROWS = 80_000_000
-#: A full topic is worked on for so long, unless it is empty before.
+#: A full topic is read for this long, unless it is empty before.
 MAX_S = 15.0
-CHUNK = 1 << 16
 WAIT_S = 0.02
 PHOTOS = 40_000
-COLUMNS = "id long, v double"
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.float64())])
 
 
 def main() -> int:
+    """Print the table."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as home:
         place = Path(home)
         spark = start_session("bench", 24, place / "spark.log")
-        spark.dataSource.register(Generator)
+        spark.dataSource.register(GeneratedRows)
         start_workers(spark, 18, place / "warming")
         rows = [
-            *throughput(spark, place),
-            *elasticity(spark, place),
-            own_cost(spark, place),
+            *measure_throughput(spark, place),
+            *measure_changes(spark, place),
+            measure_loop(spark, place),
         ]
         end_session(spark)
     print("| figure | measured | aim |\n|---|---|---|")
@@ -68,19 +73,19 @@ def main() -> int:
     return 0
 
 
-# --- rows a second
+# --- rows per second
 
 
-def throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
-    """A fused and a frame operator through topics, each beside the query without topics."""
+def measure_throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
+    """Compare a batch and a frame operator through topics with the query without topics."""
     show_step("filling a topic")
-    full = _filled(place / "full", ROWS)
+    full = _fill_topic(place / "full", ROWS)
     fused, size = topic_rate(spark, place / "fused", full, _fused())
     plain = plain_rate(spark, place / "plain", size, lambda df: df)
     topic_rate(spark, place / "frame-first", full, _frame())  # until the JVM has compiled it
     frame, size = topic_rate(spark, place / "frame", full, _frame())
-    plain_frame = plain_rate(spark, place / "plain-frame", size, _doubled)
-    kept = plain_rate(spark, place / "parquet", size, _doubled, "parquet")
+    plain_frame = plain_rate(spark, place / "plain-frame", size, _double)
+    parquet = plain_rate(spark, place / "parquet", size, _double, "parquet")
     yield (
         "batch operator through topics / plain generator -> noop",
         f"**{fused / plain:.2f}** ({fused / 1e6:.2f} / {plain / 1e6:.2f} M rows/s)",
@@ -92,12 +97,12 @@ def throughput(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
         ">= 0.6",
     )
     yield (
-        "the same beside a plain query that keeps its rows in Parquet files",
-        f"**{frame / kept:.2f}** ({frame / 1e6:.2f} / {kept / 1e6:.2f} M rows/s)",
-        "said",
+        "frame operator through topics / plain query that writes Parquet files",
+        f"**{frame / parquet:.2f}** ({frame / 1e6:.2f} / {parquet / 1e6:.2f} M rows/s)",
+        "none",
     )
     hop = (1 / frame - 1 / plain_frame) * 1e9
-    yield "what a hop costs a row on two cores, frame operator", f"{hop:.0f} ns", "said"
+    yield "cost of a hop per row on two cores, frame operator", f"{hop:.0f} ns", "none"
 
 
 def _fused() -> Pipeline:
@@ -115,12 +120,12 @@ def _frame() -> Pipeline:
 
     @pipeline.operator(reads="in", writes="out", replicas=2)
     def double(df: DataFrame) -> DataFrame:
-        return _doubled(df)
+        return _double(df)
 
     return pipeline
 
 
-def _doubled(df: DataFrame) -> DataFrame:
+def _double(df: DataFrame) -> DataFrame:
     return df.select("id", (df.v * 2).alias("v"))
 
 
@@ -131,8 +136,8 @@ def _pipeline(name: str) -> Pipeline:
     return pipeline
 
 
-def _filled(run: Path, rows: int) -> Path:
-    """A topic full of rows, in segments as a producer writes them."""
+def _fill_topic(run: Path, rows: int) -> Path:
+    """Fill a topic, in segments as a producer writes them."""
     topic = Topic.create(RunLayout(run).topic("in"), SCHEMA)
     values = np.random.default_rng(1).random(CHUNK)
     with TopicWriter(topic, "bench") as writer:
@@ -150,27 +155,17 @@ def _filled(run: Path, rows: int) -> Path:
 def topic_rate(
     spark: SparkSession, run: Path, topic: Path, pipeline: Pipeline
 ) -> tuple[float, int]:
-    """Rows a second of an operator on a full topic, and rows of a full batch."""
-    layout = RunLayout(run)
-    layout.topic("in").parent.mkdir(parents=True)
-    layout.topic("in").symlink_to(topic)
+    """Return the rows per second of an operator on a full topic, and the rows of a full batch."""
     show_step(f"{run.name} operator through topics")
-    records = _work_off(SparkEngine(spark, pipeline, layout))
-    usual = max(record.rows_in for record in records)
-    # batches grow until they last as long as they shall; the last one may be a rest
-    full = [(a, b) for a, b in pairwise(records) if b.rows_in > 0.4 * usual]
-    rows = sum(record.rows_in for _, record in full)
-    return rows / sum(b.committed_at - a.committed_at for a, b in full), usual
-
-
-def _work_off(engine: SparkEngine) -> list[BatchRecord]:
+    engine = SparkEngine(spark, pipeline, link_topics(run, [topic]))
     engine.start()
-    (one,) = engine._followed.values()
-    while not engine.is_drained and not engine.operator_errors and engine.at < MAX_S:
-        engine.advance(0.5)
+    drain(engine, MAX_S)
     engine.stop()
-    assert not engine.operator_errors, engine.operator_errors
-    return [record for n in range(one.log.next) if (record := one.log.get(n)) is not None]
+    (operator,) = pipeline.operators
+    records = read_records(engine, operator)
+    # batches grow until they last about a second; the last one may be a rest
+    full = select_full(time_batches(records), 0.4)
+    return rows_per_s(full), max(record.rows_in for record in records)
 
 
 def plain_rate(
@@ -180,63 +175,22 @@ def plain_rate(
     shape: Callable[[DataFrame], DataFrame],
     sink: str = "noop",
 ) -> float:
-    """Rows a second of a Python source and one of Spark's own sinks, batches of the same size."""
+    """Return the rows per second of a Python source and a sink of Spark, with batches of `size`."""
     show_step(f"{place.name} query")
-    made = spark.readStream.format("generator").option("rows", str(size)).load()
-    writer = shape(made).writeStream.format(sink).option("path", str(place / "rows"))
+    rows = spark.readStream.format(GeneratedRows.name()).option("rows", str(size)).load()
+    writer = shape(rows).writeStream.format(sink).option("path", str(place / "rows"))
     query = writer.option("checkpointLocation", str(place / "checkpoint")).start()
     return query_rows_per_s(query, 10)
-
-
-class Generator(DataSource):
-    """Rows out of nothing, two partitions a batch."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "generator"
-
-    def schema(self) -> str:
-        return COLUMNS
-
-    def streamReader(self, schema: Any) -> "GeneratorReader":  # noqa: N802, ARG002
-        return GeneratorReader(int(self.options["rows"]))
-
-
-class GeneratorReader(DataSourceStreamReader):
-    """Always has one more batch."""
-
-    def __init__(self, rows: int) -> None:
-        self.rows, self.at = rows, 0
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"at": 0}
-
-    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # noqa: N802
-        self.at += self.rows
-        return {"at": self.at}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
-        middle = (start["at"] + end["at"]) // 2
-        return [InputPartition((start["at"], middle)), InputPartition((middle, end["at"]))]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        low, high = partition.value
-        values = np.random.default_rng(1).random(CHUNK)
-        for first in range(low, high, CHUNK):
-            ids = np.arange(first, min(first + CHUNK, high))
-            yield pa.RecordBatch.from_arrays(
-                [pa.array(ids), pa.array(values[: len(ids)])], schema=SCHEMA
-            )
 
 
 # --- changes of k
 
 
-def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
-    """An operator that waits: changes of k, and how far replicas carry."""
+def measure_changes(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str]]:
+    """Change k of an operator that waits, and compare its throughput with linear scaling."""
     show_step("changes of k")
     run = place / "waits"
-    _filled(run, 1 << 18)
+    _fill_topic(run, 1 << 18)
     engine = SparkEngine(spark, _waiting(), RunLayout(run))
     engine.start()
     engine.advance(6)
@@ -246,11 +200,9 @@ def elasticity(spark: SparkSession, place: Path) -> Iterator[tuple[str, str, str
         engine.apply(Plan(replicas={"wait": k}))
         engine.advance(6)
         changes += [e for e in engine.status().events if isinstance(e, RunningEvent)]
-    rates = {k: _settled_rate(engine, k) for k in (1, 16)}
+    rates = {k: _measure_rate(engine, k) for k in (1, 16)}
     engine.stop()
-    log = engine._followed["wait"].log
-    records = [record for n in range(log.next) if (record := log.get(n)) is not None]
-    around, usual = commit_gaps(records)
+    around, usual = commit_gaps(read_records(engine, "wait"))
     yield (
         "longest gap between commits around a change of k / usual gap",
         f"**{max(around) / usual:.2f}** ({max(around):.2f} / {usual:.2f} s)",
@@ -282,23 +234,20 @@ def _waiting() -> Pipeline:
     return pipeline
 
 
-def _settled_rate(engine: SparkEngine, k: int) -> float:
+def _measure_rate(engine: SparkEngine, k: int) -> float:
     engine.apply(Plan(replicas={"wait": k}))
     engine.advance(5)
-    one = engine._followed["wait"]
-    first = one.log.next
+    first = next_batch(engine, "wait")
     engine.advance(10)
-    records = [record for n in range(first - 1, one.log.next) if (record := one.log.get(n))]
-    rows = sum(record.rows_in for record in records[1:])
-    return rows / (records[-1].committed_at - records[0].committed_at)
+    return rows_per_s(time_batches(read_records(engine, "wait", first - 1)))
 
 
-# --- what the loop costs
+# --- cost of the loop
 
 
-def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
-    """Processor time of this process, loop and monitor, beside all that the images need."""
-    show_step("the loop's own cost")
+def measure_loop(spark: SparkSession, place: Path) -> tuple[str, str, str]:
+    """Compare the processor time of loop and monitor with that of the whole run of `images`."""
+    show_step("cost of the loop")
     pipeline, layout = images.build(service_s=WAIT_S), RunLayout(place / "own")
     photos = pipeline.topics["photos"]
     topic = Topic.create(layout.topic("photos"), photos.schema)
@@ -308,24 +257,24 @@ def own_cost(spark: SparkSession, place: Path) -> tuple[str, str, str]:
             writer.append(pipeline.feeds["photos"].make(first, due))
     engine = SparkEngine(spark, pipeline, layout)
     engine.start()
-    own, before = time.process_time(), _tree_s()
+    own, before = time.process_time(), _processor_s_by_pid()
     policy = find_policy("ds2")
     decider = Decider(policy, policy.params(), Guards.parse({"cooldown_s": 6}, "guard"))
     for _ in run_loop(engine, decider, LoopSchedule(duration_s=30, interval_s=2)):
         pass
-    # a worker that has ended since counts for nothing, so that the share is rather too large
-    whole = sum(seconds - before.get(pid, 0.0) for pid, seconds in _tree_s().items())
+    # workers that have ended are not counted, so the share is an upper bound
+    whole = sum(seconds - before.get(pid, 0.0) for pid, seconds in _processor_s_by_pid().items())
     share = (time.process_time() - own) / whole
     engine.stop()
     return (
-        "the loop's and the monitor's own part of all processor time, images",
+        "share of loop and monitor in all processor time, images",
         f"**{share:.1%}**",
         "<= 3 %",
     )
 
 
-def _tree_s() -> dict[int, float]:
-    """Processor seconds of this process and of each below it."""
+def _processor_s_by_pid() -> dict[int, float]:
+    """Return the processor seconds of this process and of each of its descendants."""
     parents, seconds = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -38,7 +38,7 @@ class Started:
     ) -> SparkEngine:
         """Start an engine; its feeds follow the load, evenly."""
         layout = layout or RunLayout(self._home / f"run-{len(self.engines)}")
-        engine = SparkEngine(self._spark, pipeline, layout, pace=QUICK)
+        engine = SparkEngine(self._spark, pipeline, layout, timing=QUICK)
         self.engines.append(engine)
         engine.start()
         for feed in pipeline.feeds.values() if load is not None else ():

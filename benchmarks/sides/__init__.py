@@ -1,1 +1,1 @@
-"""Helpers of the benchmarks. Only the script itself may hold what Spark pickles."""
+"""Helpers of the benchmarks."""

@@ -1,4 +1,4 @@
-"""Nexmark queries as anybody would write them for Structured Streaming, in the thesis' variant."""
+"""Nexmark queries written plainly for Structured Streaming, in the thesis' variant."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (as everybody writes it)

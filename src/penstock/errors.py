@@ -5,6 +5,7 @@ PenstockError
 ├── NotReadyError    the engine has no measures yet; the loop skips this tick
 ├── AnswerError      a policy answered nonsense; a loop on Spark journals it and changes nothing
 ├── PolicyError      a policy raised an exception; likewise
+├── RunError         an operator failed for good, or records were lost (exit code 1)
 ├── RescaleError     the engine refused a plan or lost it; the loop journals it and goes on
 └── TopicError       a topic cannot be read or written (exit code 1)
     ├── TruncatedError   rows that retention has removed were asked for
@@ -79,6 +80,10 @@ class PolicyError(PenstockError):
 
     def __str__(self) -> str:
         return f"{self.policy} failed: {self.problem}"
+
+
+class RunError(PenstockError):
+    """A run on Spark ended because an operator failed, or it lost records."""
 
 
 class RescaleError(PenstockError):
@@ -183,17 +188,6 @@ class FullError(TopicError):
     def problem(self) -> str:
         """What is wrong, without the name of the topic."""
         return f"{self.args[1]}; nothing committed is lost: make space and write again"
-
-
-def missing_package(package: str, purpose: str, extra: str) -> InputError:
-    """Return the error for a package that only an extra of Penstock installs.
-
-    >>> print(missing_package("matplotlib", "drawing", "plots"))
-    matplotlib: is not installed, but drawing needs it
-    hint: pip install penstock[plots]
-    """
-    problem = f"is not installed, but {purpose} needs it"
-    return InputError(package, problem, f"pip install penstock[{extra}]")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

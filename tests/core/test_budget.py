@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core.budget import fit
+from penstock.core.guards import fit_budget
 from penstock.errors import InputError
 
 
@@ -20,7 +20,7 @@ from penstock.errors import InputError
 )
 def test_worked_examples(demands: tuple[int, ...], budget: int, fitted: tuple[int, ...]) -> None:
     named = {f"o{i}": d for i, d in enumerate(demands)}
-    assert tuple(fit(named, budget).values()) == fitted
+    assert tuple(fit_budget(named, budget).values()) == fitted
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=12), st.data())
@@ -29,7 +29,7 @@ def test_the_sum_is_exact_nobody_falls_below_one_and_order_is_kept(
 ) -> None:
     budget = data.draw(st.integers(len(demands), sum(demands) + 10))
     named = {f"o{i}": d for i, d in enumerate(demands)}
-    fitted = fit(named, budget)
+    fitted = fit_budget(named, budget)
     assert sum(fitted.values()) == min(budget, sum(demands))
     for name, demand in named.items():
         assert 1 <= fitted[name] <= demand
@@ -40,4 +40,4 @@ def test_the_sum_is_exact_nobody_falls_below_one_and_order_is_kept(
 
 def test_a_budget_below_the_number_of_operators_is_an_error() -> None:
     with pytest.raises(InputError, match="2 cannot give each of 3 operators a replica"):
-        fit({"a": 1, "b": 1, "c": 1}, 2)
+        fit_budget({"a": 1, "b": 1, "c": 1}, 2)

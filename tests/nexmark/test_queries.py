@@ -30,7 +30,7 @@ EVENTS = 20_000
 #: Events per second of event time: so slow that windows close, sessions end, and some wait in vain.
 RATES = {"q1": 10_000, "q2": 10_000, "q3": 10, "q5": 50, "q8": 400, "q11": 100}
 #: Those of the thesis; the others need Spark.
-THESIS = [query for query, module in QUERIES.items() if "thesis" in module.TRUTHS]
+THESIS = [query for query, entry in QUERIES.items() if "thesis" in entry.truths]
 CASES = [(query, variant) for query in THESIS for variant in ("thesis", "reference")]
 WITH_STATE = ("q3", "q5", "q8", "q11")
 BASE = datetime(2015, 7, 15, tzinfo=UTC)
@@ -62,7 +62,7 @@ def ran(query: str, variant: Variant, rows: int, last: bool) -> tuple[Ran, pa.Ta
     setting = setting_of(query, variant)
     pipeline = QUERIES[query].build(variant, setting)
     found = run(pipeline, events(setting), rows, last=last)
-    truth: QueryTruth = QUERIES[query].TRUTHS[variant]
+    truth: QueryTruth = QUERIES[query].truths[variant]
     closed = found.closed[truth.closed_by] if truth.closed_by else None
     return found, true_rows(truth, events(setting), closed)
 
@@ -129,7 +129,7 @@ def test_events_may_be_behind(query: str, variant: Variant) -> None:
 
     given = {kind: mixed(rows) for kind, rows in events(setting).items()}
     found = run(QUERIES[query].build(variant, setting), given, 433, last=True)
-    truth: QueryTruth = QUERIES[query].TRUTHS[variant]
+    truth: QueryTruth = QUERIES[query].truths[variant]
     true = true_rows(truth, given, found.closed[truth.closed_by] if truth.closed_by else None)
     assert counted(found.topics["out"]) == counted(true)
     assert not any(found.late.values())
@@ -152,7 +152,7 @@ def test_what_is_closed_is_forgotten(query: str, variant: Variant) -> None:
 
 def test_query_3_forgets_those_who_wait_too_long() -> None:
     _, true = ran("q3", "thesis", 433, last=True)
-    for_ever = QUERIES["q3"].TRUTHS["thesis"].sql.replace("<= 300000000", ">= 0")
+    for_ever = QUERIES["q3"].truths["thesis"].sql.replace("<= 300000000", ">= 0")
     assert len(true) < 0.9 * len(
         true_rows(QueryTruth(sql=for_ever), events(setting_of("q3", "thesis")))
     )
@@ -197,7 +197,7 @@ def test_query_5_may_close_many_windows_at_once() -> None:
     pipeline = QUERIES["q5"].build("reference", setting)
     # windows of twelve seconds and more are told together, and read in many pieces
     found = run(pipeline, events(setting), 5003, last=True, other={"largest": 97})
-    truth = QUERIES["q5"].TRUTHS["reference"]
+    truth = QUERIES["q5"].truths["reference"]
     true = true_rows(truth, events(setting), found.closed["largest"])
     assert counted(found.topics["out"]) == counted(true)
     assert len(true) > 10 and not any(found.late.values())
@@ -213,7 +213,7 @@ def test_query_8_tells_of_a_person_once_and_forgets_windows() -> None:
 def test_query_11_has_bids_that_are_exactly_a_gap_apart() -> None:
     """So it matters to which session they belong."""
     setting = setting_of("q11", "reference")
-    truth = QUERIES["q11"].TRUTHS["reference"]
+    truth = QUERIES["q11"].truths["reference"]
     apart = QueryTruth(sql=truth.sql.replace("> 10000000", ">= 10000000"), closed_by="window")
     both = [true_rows(each, events(setting), 1 << 60) for each in (truth, apart)]
     assert not difference(*both).is_none
@@ -237,7 +237,7 @@ def test_truths_are_those_that_were_published() -> None:
     """Over 100,000 events, everything closed."""
     tables = events_of(100_000, StreamSettings())
     for (query, variant), count in PUBLISHED.items():
-        assert len(true_rows(QUERIES[query].TRUTHS[variant], tables, 1 << 60)) == count, query
+        assert len(true_rows(QUERIES[query].truths[variant], tables, 1 << 60)) == count, query
 
 
 @pytest.mark.slow
@@ -250,13 +250,13 @@ def test_truths_end_with_the_watermark() -> None:
     tables = {"bids": rows_of(BIDS, 0, 920_000, StreamSettings(), columns)}
     closed = last_bid - 4_000_000
     assert closed == (BASE_MS + 95_999) * 1000
-    assert len(true_rows(QUERIES["q5"].TRUTHS["reference"], tables, closed)) == 50
-    assert len(true_rows(QUERIES["q11"].TRUTHS["reference"], tables, closed + 1)) == 16_284
+    assert len(true_rows(QUERIES["q5"].truths["reference"], tables, closed)) == 50
+    assert len(true_rows(QUERIES["q11"].truths["reference"], tables, closed + 1)) == 16_284
 
 
 def test_without_a_watermark_nothing_is_closed() -> None:
     tables = events(setting_of("q11", "thesis"))
-    assert len(true_rows(QUERIES["q11"].TRUTHS["thesis"], tables, None)) == 0
+    assert len(true_rows(QUERIES["q11"].truths["thesis"], tables, None)) == 0
 
 
 def test_a_difference_is_told_by_its_rows() -> None:
@@ -271,5 +271,5 @@ def test_a_difference_is_told_by_its_rows() -> None:
 
 def test_who_has_no_duckdb_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(InputError, match="duckdb: is not installed"):
+    with pytest.raises(InputError, match=r"needs duckdb: pip install 'penstock\[nexmark\]'"):
         difference(pa.table({"a": [1]}), pa.table({"a": [1]}))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EVENTS = 10_000
 #: Events per second of event time: so slow that there are several windows, hours and days.
 RATES = {"q7": 40, "q10": 10, "q14": 0.1, "q17": 0.05, "q20": 2}
-OTHERS = [query for query, module in QUERIES.items() if "thesis" not in module.TRUTHS]
+OTHERS = [query for query, entry in QUERIES.items() if "thesis" not in entry.truths]
 
 every_query = pytest.mark.parametrize("query", OTHERS)
 
@@ -80,7 +80,7 @@ def test_a_query_gives_what_is_true(query: str, spark: "SparkSession") -> None:
     found = own.function(*frames).drop("_event").toArrow()
     schema = own.output_schema
     assert schema is not None
-    true = true_rows(QUERIES[query].TRUTHS["reference"], tables, 1 << 60)
+    true = true_rows(QUERIES[query].truths["reference"], tables, 1 << 60)
     assert found.column_names == schema.names == true.column_names
     assert difference(found.cast(schema), true).is_none
     assert len(true) > 15

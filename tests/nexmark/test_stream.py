@@ -17,9 +17,9 @@ from penstock.nexmark.events import BID_FIELDS
 from penstock.nexmark.settings import BASE_MS, StreamSettings
 from penstock.nexmark.stream import events, row_maker, rows
 from penstock.nexmark.times import FixedRate, WorkloadClock
-from penstock.nexmark.vocabulary import own_tables
+from penstock.nexmark.vocabulary import builtin_tables
+from penstock.pipelines.function_call import fit_producer
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.row_production import fitted
 from penstock.topics.schema import parse_schema
 from penstock.workloads.registry import make_workload
 
@@ -35,7 +35,7 @@ settings = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
 @cache
 def plain_tables() -> tuple[str, list[str]]:
-    tables = own_tables()
+    tables = builtin_tables()
     return bytes(tables.pool).decode(), tables.urls.to_pylist()
 
 
@@ -121,7 +121,7 @@ def test_a_topic_gets_the_rows_by_their_number_whenever_they_are_due(kind: Event
     pipeline = Pipeline("auction-house")
     pipeline.topic(kind.name, kind.schema)
     pipeline.produces(kind.name)(row_maker(kind, StreamSettings(hot=False)))
-    make = fitted(pipeline.feeds[kind.name].make, parse_schema(kind.schema))
+    make = fit_producer(pipeline.feeds[kind.name].make, parse_schema(kind.schema))
     assert make(100, pa.nulls(20)) == rows(kind, 100, 120, StreamSettings(hot=False))
     few_columns = row_maker(kind, StreamSettings(), columns=("dateTime",))
     assert few_columns(7, pa.nulls(2)).column_names == ["dateTime"]

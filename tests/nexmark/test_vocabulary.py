@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 
-from penstock.nexmark.vocabulary import CHANNELS, HOT_CHANNELS, own_tables
+from penstock.nexmark.vocabulary import CHANNELS, HOT_CHANNELS, builtin_tables
 
 URL = re.compile(
     r"https://www\.nexmark\.com/[a-z_]{3,4}/[a-z_]{3,4}/[a-z_]{3,4}/item\.htm\?query=1"
@@ -12,7 +12,7 @@ URL = re.compile(
 
 
 def test_urls() -> None:
-    urls = own_tables().urls.to_pylist()
+    urls = builtin_tables().urls.to_pylist()
     assert len(urls) == len(set(urls)) == len(CHANNELS) == 10_004
     found = [URL.fullmatch(url) for url in urls]
     assert all(found)
@@ -26,6 +26,6 @@ def test_urls() -> None:
 
 
 def test_letters_of_the_pool() -> None:
-    pool = bytes(own_tables().pool).decode()
+    pool = bytes(builtin_tables().pool).decode()
     assert len(pool) == 1 << 20
     assert set(pool) == {chr(letter) for letter in range(ord("H"), ord("z") + 1)}

@@ -1,4 +1,4 @@
-"""Calling a batch operator: what it sees, what it may return, and the stamps of its rows."""
+"""Calls of functions: what they see, what they may return, and the stamps of their rows."""
 
 from typing import Any
 
@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from tests.pipelines.factories import batch, operator, stamps
 
 from penstock.errors import InputError
-from penstock.pipelines.function_call import call_batch, chunks
+from penstock.pipelines.function_call import call_batch, call_producer, chunks, fit_producer
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.schema import EVENT, parse_schema, with_event
+
+PRODUCED = parse_schema("id long, at timestamp")
+DUE = pa.array([10, 20], TIMESTAMP)
 
 
 def called(function: Any, *ids: int, writes: str = "id long", resource: Any = None) -> Any:
@@ -128,3 +131,37 @@ def test_a_table_with_chunks_keeps_its_stamps_in_order() -> None:
 
     result = called(function, 4, 5, 6)
     assert result.column(EVENT).type == TIMESTAMP and stamps(result) == [4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda first, due: pa.table({"id": [first, first + 1], "at": due}),
+        lambda first, due: pa.record_batch({"id": [first, first + 1], "at": due}),
+        lambda first, due: {"at": due, "id": pa.array([first, first + 1], pa.int16())},
+    ],
+)
+def test_rows_come_in_many_forms_and_leave_in_one(make: Any) -> None:
+    rows = fit_producer(make, PRODUCED)(7, DUE)
+    assert isinstance(rows, pa.Table) and rows.schema.equals(PRODUCED)
+    assert rows.column("id").to_pylist() == [7, 8] and rows.column("at").combine_chunks() == DUE
+
+
+def test_an_error_names_the_function_and_its_line() -> None:
+    def broken(first_id: int, due: pa.Array) -> Any:
+        return {"id": first_id / 0}
+
+    with pytest.raises(InputError) as wrong:
+        call_producer(broken, 0, DUE)
+    assert wrong.value.field == "broken"
+    assert wrong.value.problem == "cannot be made: ZeroDivisionError: division by zero"
+    assert wrong.value.where == f"{__file__}:{broken.__code__.co_firstlineno + 1}"
+
+
+def test_rows_that_do_not_fit_name_the_column() -> None:
+    def text(first_id: int, due: pa.Array) -> Any:
+        return {"id": ["a", "b"], "at": due}
+
+    with pytest.raises(InputError, match="column 'id': expected long, found string") as wrong:
+        fit_producer(text, PRODUCED)(0, DUE)
+    assert wrong.value.where == f"{__file__}:{text.__code__.co_firstlineno}"

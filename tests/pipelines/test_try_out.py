@@ -65,9 +65,9 @@ def test_another_schema_can_be_told() -> None:
     assert widen.try_rows([{"n": 7}], schema="n int") == [{"n": 7}]
     assert widen.try_rows([{"n": 7}], schema=pa.schema({"n": pa.int8()})) == [{"n": 7}]
     assert widen.try_rows([{"n": 7}]) == [{"n": 7}]
-    with pytest.raises(InputError, match="no rows to tell it"):
+    with pytest.raises(InputError, match="no rows to derive it from"):
         widen.try_rows([])
-    with pytest.raises(InputError, match="cannot be told from the rows"):
+    with pytest.raises(InputError, match="cannot be derived from the rows"):
         widen.try_rows([{"n": 7}, {"n": "seven"}])
 
 

@@ -64,7 +64,7 @@ def drawn(live: LiveView, width: int = 120, height: int = 40) -> str:
 def test_every_operator_is_a_row_with_its_measures() -> None:
     live = LiveView("images, ds2", objective_s=5.0)
     for queue in (0.0, 5.0, 12.0):
-        live.look(sight(seen(queue, 2, 4, latency_p50_s=1.234, latency_p95_s=3.5)))
+        live.show_progress(sight(seen(queue, 2, 4, latency_p50_s=1.234, latency_p95_s=3.5)))
     text = drawn(live)
     row = next(line for line in text.splitlines() if "recognise" in line)
     assert re.search(r"7\.2\s+12\s+▁▄█\s+●●○○ 2 -> 4\s+1\.23 s\s+3\.50 s", row)
@@ -75,9 +75,9 @@ def test_every_operator_is_a_row_with_its_measures() -> None:
 
 def test_both_levels_are_shown() -> None:
     live = LiveView("images")
-    live.look(sight(seen(), executors=(1, 1)))
+    live.show_progress(sight(seen(), executors=(1, 1)))
     assert "3 replicas  1 executors" in drawn(live)
-    live.look(sight(seen(), executors=(1, 3)))
+    live.show_progress(sight(seen(), executors=(1, 3)))
     assert "1 -> 3 executors" in drawn(live)
     status = Status(at=42.0, requested={}, running={}, executors=1, executors_requested=3)
     assert plain_line(Tick(at=42.0, status=status), None).endswith("executors 1->3")
@@ -100,11 +100,11 @@ def test_why_executors_come_and_go_is_told() -> None:
 
 def test_progress_and_what_comes_after_it() -> None:
     live = LiveView("images")
-    live.look(sight())
+    live.show_progress(sight())
     assert "[######..................] 0:30 of 2:00" in drawn(live)
-    live.look(sight(second=120.0, is_draining=True))
+    live.show_progress(sight(second=120.0, is_draining=True))
     assert "draining the backlog" in drawn(live)
-    live.look(sight(duration_s=float("inf")))
+    live.show_progress(sight(duration_s=float("inf")))
     assert drawn(live) == "images  0:30"
 
 
@@ -118,7 +118,7 @@ def test_replicas_that_run_come_and_go(running: int, requested: int, picture: st
 
 def test_the_last_decisions_stand_below_with_their_reasons() -> None:
     live = LiveView("images")
-    live.look(sight(seen()))
+    live.show_progress(sight(seen()))
     for wanted in range(3, 13):
         live.tick(tick(("recognise", wanted - 1, wanted)))
     text = drawn(live)
@@ -172,7 +172,7 @@ def test_nothing_is_wider_or_higher_than_the_terminal(width: int, height: int) -
     many = {
         f"operator-with-a-long-name-{i}": op(f"operator-with-a-long-name-{i}") for i in range(9)
     }
-    live.look(sight(Snapshot(at=1.0, operators=many)))
+    live.show_progress(sight(Snapshot(at=1.0, operators=many)))
     live.tick(tick(("recognise", 2, 3)))
     lines = live.lines(width, height)
     assert max(map(len, lines)) < width
@@ -197,16 +197,16 @@ def test_a_terminal_is_drawn_over_and_gets_its_cursor_back(monkeypatch: Any) -> 
     stream, stop = Terminal(), StopRequest()
     with Screen(LiveView("images"), stop, stream) as screen:
         screen.say("starting Spark")
-        screen.look(sight(seen()))
+        screen.show_progress(sight(seen()))
         first = stream.getvalue()
         rows = first.count("\n") - 1
-        screen.look(sight(seen(queue=3)))
+        screen.show_progress(sight(seen(queue=3)))
         again = stream.getvalue()[len(first) :]
         assert again.startswith(f"\r\x1b[{rows}A")
         assert "\x1b[J" in again
         assert STOPPING not in again
         stop.is_asked = True
-        screen.look(sight(seen(queue=3)))
+        screen.show_progress(sight(seen(queue=3)))
     assert STOPPING in stream.getvalue()
     assert stream.getvalue().endswith("\x1b[?25h")
 
@@ -216,7 +216,7 @@ def test_elsewhere_a_tick_is_a_line_and_nothing_is_drawn(plain: bool, monkeypatc
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal() if plain else io.StringIO()
     with Screen(LiveView("images"), StopRequest(), stream, plain=plain) as screen:
-        screen.look(sight(seen(queue=4)))
+        screen.show_progress(sight(seen(queue=4)))
         assert stream.getvalue() == ""
         screen.tick(tick(("recognise", 2, 3)))
     text = stream.getvalue()
@@ -232,7 +232,7 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     assert "parse 1 (queue 7.87 k)" in line
     assert "no measures: no batch has been committed yet" in line
     live = LiveView("orders")
-    live.look(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
+    live.show_progress(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
     assert "parse: 7,869 rows wait" in drawn(live)
 
 

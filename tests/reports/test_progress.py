@@ -15,6 +15,12 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 def seconds() -> Iterator[float]:
     """A clock that goes on by a second whenever somebody looks at it."""
     yield from itertools.count(0.0)
@@ -41,6 +47,18 @@ def test_a_terminal_gets_a_bar_on_one_line() -> None:
     steps = shown.split("\r")[1:]
     assert [step.count("#") for step in steps] == [0, 7, 15, 22, 30]
     assert "left" not in steps[0] and "0:06 left" in steps[1]
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    shown = show(Terminal(), 200)
+    assert "\r" not in shown and len(shown.splitlines()) == 10
+
+
+def test_the_bar_is_narrower_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    steps = show(Terminal(), 4).rstrip("\n").split("\r")[1:]
+    assert {len(step) for step in steps} == {23}
 
 
 def test_what_is_there_already_is_not_part_of_the_way() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engines.spark.io.batch_log import KEPT, BatchLog
+from penstock.engines.spark.io.batch_log import MAX_RECORDS, BatchLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.outputs import TaskOutputs
@@ -90,7 +90,7 @@ def test_old_records_may_be_removed(run: Run) -> None:
     for path in sorted(run.layout.batches("change").glob("[0-9]*.json"))[:-1]:
         path.unlink()
     assert run.account == before
-    assert KEPT < 1000
+    assert MAX_RECORDS < 1000
 
 
 def test_rows_that_wait_are_not_lost(run: Run) -> None:

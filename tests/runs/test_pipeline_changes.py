@@ -18,7 +18,7 @@ from penstock.engines.microbatch.operator_totals import WRITTEN
 from penstock.engines.port import Status
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.recovery import migration
-from penstock.engines.spark.recovery.checkpoints import planned_batch
+from penstock.engines.spark.recovery.checkpoints import read_planned_batch
 from penstock.engines.spark.run_layout import RunLayout, write_json
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -154,7 +154,7 @@ def check_renamed(layout: RunLayout) -> None:
     assert sum(batch.num_rows for batch in parsed.read(0, 30)) == 30
     assert (positions(raw.directory), positions(parsed.directory)) == ({"read": 30}, {"sum": 20})
     for operator, topic in (("read", "lines"), ("sum", "orders")):
-        planned = planned_batch(layout.checkpoint(operator), 2)
+        planned = read_planned_batch(layout.checkpoint(operator), 2)
         assert planned is not None
         assert planned.ends == {topic: 30}
         log = BatchLog(layout.batches(operator))
@@ -378,7 +378,7 @@ class Silent:
 
     def say(self, text: str) -> None: ...
 
-    def look(self, sight: RunProgress) -> None: ...
+    def show_progress(self, progress: RunProgress) -> None: ...
 
     def tick(self, tick: Tick) -> None: ...
 

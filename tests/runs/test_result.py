@@ -34,7 +34,7 @@ SPARK = RunResult(
     rescales_possible=9,
     spark=SparkResult(
         ended="finished",
-        numbers={"service_s": 0.2},
+        build_args={"service_s": 0.2},
         measures=SparkMeasures(
             seconds=60.0,
             static_peak=StaticPeak(peak_rate=8.0, replicas=4, operators={"map": 4}),
@@ -68,10 +68,19 @@ def test_a_result_on_spark_comes_back_from_json() -> None:
     assert RunResult.from_json(json.loads(json.dumps(SPARK.to_json()))) == SPARK
 
 
+def test_a_result_with_the_earlier_name_of_build_args_is_read() -> None:
+    data = SPARK.to_json()
+    data["numbers"] = data.pop("build_args")
+    data["spec"] = {**data["spec"], "numbers": {"service_s": 0.2}}
+    result = RunResult.from_json(data)
+    assert result.spark == SPARK.spark
+    assert result.spec == {**SPARK.spec, "build_args": {"service_s": 0.2}}
+
+
 def test_the_figures_of_a_run_on_spark_keep_their_names_and_order() -> None:
     data = SPARK.to_json()
     assert list(data) == [
-        "spec", "numbers", "ended", "seconds", "replicas", "latency_s", "age_s", "rescales",
+        "spec", "build_args", "ended", "seconds", "replicas", "latency_s", "age_s", "rescales",
         "offered_records", "processed_records", "dropped_records", "backlog_records",
         "late_records", "throughput_degradation", "slo", "replica_hours", "executors",
         "executor_hours", "pause_s", "operators", "unanswered_ticks", "static_peak", "floor_s",

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.errors import InputError
 from penstock.runs.result import RunResult
 from penstock.runs.result_parts import CountStatistics, RunScores
 from penstock.runs.run_directory import begin_run, default_place, finish_run, open_run, read_run
-from penstock.runs.spec import SimulationSpec
+from penstock.runs.spec import SimulationSpec, SparkSpec, read_spec
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 RESULT = RunResult(spec={}, scores=RunScores(replicas=CountStatistics(avg=2.0, max=3), rescales=3))
@@ -247,3 +248,17 @@ def test_whatever_was_asked_can_be_resumed_by_asking_the_same(spec: dict[str, An
     with TemporaryDirectory() as root:
         keep(Path(root) / "run", spec)
         assert resume(Path(root) / "run", spec) == 0
+
+
+def test_a_run_with_the_earlier_name_of_build_args_is_read_and_resumed(tmp_path: Path) -> None:
+    spec = SparkSpec(pipeline="images", build_args={"service_s": "0.2"})
+    place = tmp_path / "run"
+    assert resume(place, spec.to_json()) == 0
+    earlier = (place / "run.toml").read_text(encoding="utf-8").replace("build_args", "numbers")
+    assert "[spec.numbers]" in earlier
+    (place / "run.toml").write_text(earlier, encoding="utf-8")
+    assert read_spec(place) == spec
+    assert read_run(place).spec == spec.to_json()
+    resume(place, spec.to_json())
+    with pytest.raises(InputError, match=r"build_args\.service_s: .* has '0\.2', now '0\.3'"):
+        resume(place, replace(spec, build_args={"service_s": "0.3"}).to_json())

@@ -128,11 +128,13 @@ def test_the_peak_of_a_topic_is_its_share(mine: str) -> None:
     assert params.peak_rate == {"copy": 1.0}
 
 
-def test_numbers_of_a_pipeline_are_arguments_of_its_function(mine: str) -> None:
-    prepared = prepare_spark_run(SparkSpec(pipeline=mine, numbers={"share": "0.25", "most": "9"}))
+def test_build_args_of_a_pipeline_are_arguments_of_its_function(mine: str) -> None:
+    prepared = prepare_spark_run(
+        SparkSpec(pipeline=mine, build_args={"share": "0.25", "most": "9"})
+    )
     assert prepared.objective_s == 0.25
     assert prepared.pipeline.operators["copy"].options.max_replicas == 9
-    assert prepared.numbers == {"share": 0.25, "most": 9}
+    assert prepared.build_args == {"share": 0.25, "most": 9}
 
 
 def test_a_pipeline_without_producers_runs_until_it_is_stopped(fed: str) -> None:
@@ -160,9 +162,9 @@ def test_failures_outside_of_functions_are_retried_for_ever_in_production(
         ({"guards": {"cooldown": "1"}}, "did you mean 'cooldown"),
         ({"workload": "pulsr"}, "did you mean 'pulsar'"),
         ({"workload_params": {"rats": "1"}}, "did you mean 'rates'"),
-        ({"numbers": {"shar": "1"}}, "did you mean 'share'"),
-        ({"numbers": {"most": "1.5"}}, "must be a whole number"),
-        ({"numbers": {"share": "much"}}, "must be a number"),
+        ({"build_args": {"shar": "1"}}, "did you mean 'share'"),
+        ({"build_args": {"most": "1.5"}}, "must be a whole number"),
+        ({"build_args": {"share": "much"}}, "must be a number"),
         ({"initial": {"cpy": 2}}, "did you mean 'copy'"),
         ({"initial": 9}, "from 2 to 4 replicas, got 9"),
         ({"initial": {"copy": 1}}, "from 2 to 4 replicas, got 1"),
@@ -197,7 +199,7 @@ def test_a_spec_comes_back_from_its_file(mine: str, tmp_path: Path) -> None:
         pipeline=mine,
         speed_up=20.0,
         initial={"copy": 3},
-        numbers={"most": "9"},
+        build_args={"most": "9"},
         dry_run=True,
         master="local-cluster[4,1,1024]",
         executors="1:3",

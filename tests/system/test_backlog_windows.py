@@ -100,7 +100,7 @@ def test_a_backlog_of_unsorted_files_loses_no_row_of_a_window(
     write_files(directory)
     engine = started.engine(pipeline_over(directory), layout=layout)
     engine.apply(Plan(replicas={"clean": 2, "count": 3}))
-    raw = engine._followed["clean"].topics["raw"]
+    raw = engine.trackers["clean"].topics["raw"]
     until(engine, lambda: raw.refresh() == FILES * ROWS, PATIENCE_S)
     engine.apply(Plan(replicas={"count": 1, "spark_count": 2}))
     until(engine, drained(engine), PATIENCE_S)

@@ -125,7 +125,9 @@ def test_each_failure_is_told_with_its_rows_and_its_cause(
     log = Topic.create(layout.topic("in"), pipeline.topics["in"].schema)
     with TopicWriter(log, "test") as writer:
         writer.append(pa.table({"id": list(range(ROWS))}))
-    engine = SparkEngine(spark, pipeline, layout, pace=QUICK, retry_for_s=600, report=events.append)
+    engine = SparkEngine(
+        spark, pipeline, layout, timing=QUICK, retry_for_s=600, report=events.append
+    )
     engine.start()
     try:
         wrong = set(pipeline.operators) - {"letters"}

@@ -11,12 +11,12 @@ from tests.tools import chaos
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, save_plan
+from penstock.engines.spark.io.publication import recover
 from penstock.engines.spark.io.sink import TaskMessage, TopicSink
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.recovery.publication_repair import recover
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.check import check

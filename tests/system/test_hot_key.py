@@ -12,7 +12,7 @@ from penstock.core.decision import Decision
 from penstock.core.guards import Guards
 from penstock.core.snapshot import Snapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.operator_snapshot import OperatorWindow, operator_snapshot
+from penstock.engines.microbatch.operator_snapshot import OperatorWindow, build_operator_snapshot
 from penstock.reports.decision_text import explain
 
 SLICES = 8
@@ -50,7 +50,7 @@ def seen(records: list[BatchRecord]) -> Snapshot:
         records=records,
         queues=[(now - 1, 3000.0), (now, 4000.0)],
     )
-    return snap(operator_snapshot(sighting), at=now, offered=400.0)
+    return snap(build_operator_snapshot(sighting), at=now, offered=400.0)
 
 
 def decided(policy: str, snapshot: Snapshot) -> Decision:

@@ -14,7 +14,7 @@ from penstock.engines.events import FailedEvent, StepEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.native_state.rescaler import STEPS
-from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.recovery.checkpoints import read_last_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -69,7 +69,7 @@ def test_a_start_finishes_what_was_cut_short(started: Started, layout: RunLayout
     layout.native("minutes").write_text('{"target": 3, "costs": []}')
     again = started.engine(pipeline, layout=layout)
     assert again.status().running["minutes"] == 3
-    last = last_batch(layout.checkpoint("minutes"))
+    last = read_last_batch(layout.checkpoint("minutes"))
     assert last is not None
     assert last.partitions == 3
     assert layout.native("minutes").read_text() == '{"target":null,"costs":[]}'

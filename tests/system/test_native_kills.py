@@ -9,7 +9,7 @@ from tests.tools.child import ROOT
 from tests.tools.native_rows import clicks_and_views, give, wrong
 
 from penstock.engines.spark.native_state.rescaler import STEPS
-from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.recovery.checkpoints import read_last_batch
 from penstock.engines.spark.run_layout import RunLayout
 
 pytestmark = pytest.mark.spark
@@ -36,7 +36,7 @@ def kill_in(layout: RunLayout, *deaths: tuple[str, float]) -> None:
     assert drive(layout, "--last", str(count), str(count + ROWS)) == 0
     assert wrong(layout, count + ROWS, before=count) == []
     for name in pipeline.operators:
-        last = last_batch(layout.checkpoint(name))
+        last = read_last_batch(layout.checkpoint(name))
         assert last is not None and last.is_committed
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from penstock.cli.main import main
 from penstock.lab.nexmark_verify import CHANGES, VerifyResult, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
-from penstock.reports.verification_text import as_json, as_page
+from penstock.reports.nexmark_text import verification_json, verification_text
 
 #: Events per second of event time: so few that windows close and sessions split.
 CASES = {
@@ -30,7 +30,7 @@ def test_a_rescaled_query_gives_what_duckdb_says(
 ) -> None:
     told: list[float] = []
     seen = verify(spec, spark, tmp_path / "run", told.append)
-    assert seen.is_right, as_page(spec, seen)
+    assert seen.is_right, verification_text(spec, seen)
     assert seen.rows > 15
     # behind an operator that tells little, a change may find no rows, and then there is no batch
     busy = {name: n for name, n in seen.changes.items() if name not in ("largest", "sink")}
@@ -67,11 +67,11 @@ def test_only_equal_rows_and_real_changes_are_enough(seen: VerifyResult, enough:
 
 
 def test_rows_that_differ_are_shown() -> None:
-    page = as_page(CASES["q1"], made(missing=1, extra=1))
+    page = verification_text(CASES["q1"], made(missing=1, extra=1))
     assert "NOT EQUAL" in page
     assert "missing: {'auction': 7}" in page
     assert "extra: {'auction': 7}" in page
-    told = as_json(CASES["q1"], made(missing=1))
+    told = verification_json(CASES["q1"], made(missing=1))
     assert (told["missing"], told["extra"], told["equal"]) == (1, 0, False)
     assert json.loads(json.dumps(told)) == told
 

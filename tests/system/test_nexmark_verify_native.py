@@ -9,7 +9,7 @@ import pytest
 from penstock.errors import InputError
 from penstock.lab.nexmark_verify import VerifyResult, VerifySpec, is_verified, verify
 from penstock.nexmark.truths import RowDifference
-from penstock.reports.verification_text import as_page
+from penstock.reports.nexmark_text import verification_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,12 +40,12 @@ def test_who_had_too_few_changes_is_told_what_to_do() -> None:
     spec = VerifySpec(query="q7", events=9, rescale=True)
     seen = VerifyResult(rows=0, difference=NONE, late=0, changes={"window": 4, "sink": 0})
     assert not is_verified(spec, seen)
-    _, _, hint = as_page(spec, seen).splitlines()
+    _, _, hint = verification_text(spec, seen).splitlines()
     assert hint == (
         "  too few changes: sink was rescaled 0 times, at least 3 required;"
         " use more --events, because an operator without rows runs no batches"
     )
-    assert len(as_page(VerifySpec(query="q7", events=9), seen).splitlines()) == 2
+    assert len(verification_text(VerifySpec(query="q7", events=9), seen).splitlines()) == 2
 
 
 @pytest.mark.spark
@@ -55,7 +55,7 @@ def test_windows_of_spark_are_verified_while_they_are_rescaled(
 ) -> None:
     spec = VerifySpec(query="q7", events=6000, rate=50.0, rescale=True)
     seen = verify(spec, spark, tmp_path / "run", lambda _: None)
-    assert seen.is_right, as_page(spec, seen)
+    assert seen.is_right, verification_text(spec, seen)
     # of twelve windows all but those that the last batches might have closed
     assert 8 <= seen.rows < 13
     assert seen.changes["window"] >= 3

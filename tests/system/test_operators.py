@@ -22,7 +22,7 @@ from penstock.engines.events import DroppedEvent, FailedEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.key_dealing import replica_of
+from penstock.engines.spark.io.plans import assign_replicas
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -108,7 +108,7 @@ def _check_keys(layout: RunLayout, records: list[Any]) -> None:
             words = [
                 w for b in read_rows(path, segment, 0, segment.rows) for w in b["word"].to_pylist()
             ]
-            homes = set(replica_of(pa.array(words), record.replicas).tolist())
+            homes = set(assign_replicas(pa.array(words), record.replicas).tolist())
             assert len(homes) == 1
             by_segment.append(homes)
         assert len(set.union(*by_segment)) == len(by_segment)
@@ -130,8 +130,8 @@ def test_load_balancing_gives_a_slow_replica_less(started: Started, layout: RunL
 
     fill(layout, pipeline, "in", id=list(range(6000)))
     engine = started.engine(pipeline, layout=layout)
-    until(engine, lambda: len(engine._followed["work"].records) >= 6)
-    last = engine._followed["work"].records[-1]
+    until(engine, lambda: len(engine.trackers["work"].records) >= 6)
+    last = engine.trackers["work"].records[-1]
     slow, *others = [task.rows_in for task in last.tasks]
     assert slow < 0.5 * min(others)
     assert max(task.busy_s for task in last.tasks) < 1.7 * min(task.busy_s for task in last.tasks)
@@ -233,7 +233,7 @@ def test_back_pressure_holds_the_operator_in_front(started: Started, layout: Run
     most = 0.0
     for _ in range(10):
         engine.advance(0.5)
-        most = max(most, engine._followed["slow"].queues[-1][1])
+        most = max(most, engine.trackers["slow"].queues[-1][1])
     shown = engine.observe().operators
     held = shown["quick"].backpressured
     assert held is not None

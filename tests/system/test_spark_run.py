@@ -65,7 +65,7 @@ class Recorder:
     def say(self, text: str) -> None:
         self.said.append(text)
 
-    def look(self, sight: object) -> None:
+    def show_progress(self, progress: object) -> None:
         """Nothing to see."""
 
     def tick(self, tick: object) -> None:

@@ -10,10 +10,9 @@ import pytest
 from tests.tools.recording import batch, task
 
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.io.batch_log import BatchLog, SteadyLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.io.steady_log import SteadyLog
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout

@@ -10,12 +10,12 @@ import pyarrow as pa
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
+from penstock.engines.spark.io.publication import recover
 from penstock.engines.spark.io.sink import TopicSink
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
 from penstock.engines.spark.queries.builder import make_topics
-from penstock.engines.spark.recovery.publication_repair import recover
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.segment import SEGMENTS

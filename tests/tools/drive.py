@@ -125,7 +125,7 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     spark = start_session("faults", SLOTS, layout.log, lock=lock.fileno())
     tell("session")
     start_workers(spark, WARM, args.run / "warm")
-    engine = SparkEngine(spark, pipeline, layout, pace=PACE)
+    engine = SparkEngine(spark, pipeline, layout, timing=PACE)
     engine.start()
     if pipeline.feeds:
         feeder: Producing | Reading = Producing(pipeline, layout, args.rate)

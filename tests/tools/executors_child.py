@@ -65,8 +65,8 @@ def drive(home: Path) -> dict[str, Any]:
     start_workers(spark, 1, home / "warm")
     rules = ExecutorRules(low=1, high=3, cores=1, delay_s=2.0)
     level = Executors(ExecutorClient(spark), rules, 1)
-    pace = BatchTiming(batch_s=0.5, min_interval_s=0.2, window_s=4.0)
-    engine = SparkEngine(spark, pipeline, layout, pace=pace, executors=level)
+    timing = BatchTiming(batch_s=0.5, min_interval_s=0.2, window_s=4.0)
+    engine = SparkEngine(spark, pipeline, layout, timing=timing, executors=level)
     engine.start()
     topics = {name: Topic.open(layout.topic(name)) for name in ("a", "b")}
     enough = threading.Event()

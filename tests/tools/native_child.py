@@ -65,8 +65,8 @@ def main() -> int:
     layout = RunLayout(args.run)
     lock = locked(args.run / "lock")
     spark = start_session("native", 12, layout.log, lock=lock.fileno())
-    pace = BatchTiming(batch_s=0.5, min_interval_s=0.2)
-    engine = SparkEngine(spark, clicks_and_views(), layout, pace=pace)
+    timing = BatchTiming(batch_s=0.5, min_interval_s=0.2)
+    engine = SparkEngine(spark, clicks_and_views(), layout, timing=timing)
     engine.start()
     if args.die_in is not None:
         die_in(args.die_in, args.after_s)

@@ -17,12 +17,13 @@ from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipelin
 from penstock.engines.simulator.profile import Profile, Rescaling
 from penstock.errors import InputError
 from penstock.runs.result_parts import CountStatistics, LatencyStatistics, RunScores
+from penstock.runs.scores import score
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration import Calibration, calibrate
 from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.errors import BOUNDS, compare_figures
 from penstock.twin.profile_toml import to_toml
-from penstock.twin.twin import read_recorded_run, score_ticks, simulate_twin
+from penstock.twin.twin import read_recorded_run, simulate_twin
 
 pytestmark = pytest.mark.slow
 
@@ -85,9 +86,9 @@ Q1_SPEC = SparkSpec(
     rate_scale=0.0008,
     minutes=60,
     guards={"cooldown_s": "300", "overprovision": "1.2"},
-    numbers={"service_s": "0.01"},
+    build_args={"service_s": "0.01"},
 )
-Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, numbers={"service_s": "0.02"})
+Q11_SPEC = replace(Q1_SPEC, pipeline="q11", rate_scale=0.001, build_args={"service_s": "0.02"})
 
 
 @pytest.fixture(scope="module")
@@ -204,15 +205,15 @@ def test_a_profile_of_one_load_predicts_another(
     (tmp_path / "mine.toml").write_text(to_toml(fitted), encoding="utf-8")
     profile = load_profile(str(tmp_path / "mine.toml"))
     real = read_recorded_run(runs / "q1-cosine")
-    twins = [score_ticks(simulate_twin(real, profile, seed), None) for seed in range(3)]
-    found = compare_figures(score_ticks(real.ticks, None), twins)
+    twins = [score(simulate_twin(real, profile, seed), None) for seed in range(3)]
+    found = compare_figures(score(real.ticks, None), twins)
     assert [one.is_inside for one in found] == [True] * 3
 
 
-def test_runs_with_other_numbers_do_not_go_together(runs: Path) -> None:
+def test_runs_with_other_arguments_do_not_go_together(runs: Path) -> None:
     one = read_calibration_run(runs / "q1-testrun")
-    with pytest.raises(InputError, match="different numbers"):
-        calibrate([one, replace(one, numbers={"service_s": "0.5"})])
+    with pytest.raises(InputError, match="different --set values"):
+        calibrate([one, replace(one, build_args={"service_s": "0.5"})])
 
 
 def scores_of(replicas: float, latency_s: float | None, rescales: int) -> RunScores:
@@ -307,7 +308,7 @@ def test_calibrate_then_twin_of_an_own_file(
 ) -> None:
     file, profile = tmp_path / "file.py", tmp_path / "p.toml"
     file.write_text(OWN_FILE, encoding="utf-8")
-    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    spec = replace(Q1_SPEC, pipeline=str(file), build_args={}, minutes=20)
     run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
     assert main(["calibrate", run, "-o", str(profile)]) == 0
     assert set(load_profile(str(profile)).pipelines) == {"mine"}
@@ -325,7 +326,7 @@ def test_an_older_profile_names_an_own_file_by_its_path(
 ) -> None:
     file, profile = tmp_path / "file.py", tmp_path / "p.toml"
     file.write_text(OWN_FILE, encoding="utf-8")
-    spec = replace(Q1_SPEC, pipeline=str(file), numbers={}, minutes=20)
+    spec = replace(Q1_SPEC, pipeline=str(file), build_args={}, minutes=20)
     run = str(make_run(tmp_path / "run", spec, replace(KNOWN, pipelines={"mine": OWN})))
     assert main(["calibrate", run, "-o", str(profile)]) == 0
     named = profile.read_text(encoding="utf-8").replace("pipelines.mine", f'pipelines."{file}"')
@@ -398,5 +399,5 @@ def test_a_run_without_batches_cannot_be_calibrated_on(
     assert main(["calibrate", out]) == 2
     assert main(["twin", out]) == 2
     shown = capsys.readouterr().err
-    assert "tells of no batches" in shown
+    assert "has no batches" in shown
     assert "is not a run on Spark" in shown

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from penstock.errors import InputError
+from penstock.workloads.pattern import SEED
 
 #: The logger of everything in Penstock; `penstock/__init__.py` gives it a null handler.
 LOGGER = "penstock"
@@ -77,6 +78,17 @@ def _iso_time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
+def add_pairs(parser: argparse.ArgumentParser, option: str, about: str) -> None:
+    """Add an option `K=V` that may be given several times; `parse_pairs` reads it."""
+    parser.add_argument(option, action="append", default=[], metavar="K=V", help=about)
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Add `--seed`."""
+    about = "random seed (default: %(default)s)"
+    parser.add_argument("--seed", type=int, default=SEED, metavar="S", help=about)
+
+
 def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """Read `k=v` options into a dictionary.
 
@@ -124,3 +136,9 @@ def read_initial(text: str | None) -> dict[str, int] | int | None:
     except ValueError:
         problem = f"must be a whole number, or name:number pairs, got {text!r}"
         raise InputError("--initial", problem, "such as 5, or source:5,sink:2") from None
+
+
+def check_at_least_1(option: str, value: int | None) -> None:
+    """Refuse a count below 1; None means the default."""
+    if value is not None and value < 1:
+        raise InputError(option, f"must be at least 1, got {value}")

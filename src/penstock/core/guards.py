@@ -6,10 +6,9 @@ policy. Only configured guards are applied; the bounds always are.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from penstock.core.budget import fit
 from penstock.core.decision import Decision, Target
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE, ceil
@@ -196,8 +195,37 @@ def _budget(decision: Decision, _now: Snapshot, _past: DecisionHistory, guards: 
     """7: all operators together."""
     if guards.budget is None:
         return decision
-    fitted = fit({op: target.wanted for op, target in decision.targets.items()}, guards.budget)
+    fitted = fit_budget(
+        {op: target.wanted for op, target in decision.targets.items()}, guards.budget
+    )
     return _each(decision, "budget", lambda op, _target: (fitted[op], Reason.OVER_BUDGET))
+
+
+def fit_budget(demands: Mapping[str, int], budget: int) -> dict[str, int]:
+    """Return demands whose sum is at most `budget`, none below 1, in the same order of size.
+
+    d' = 1 + k (d - 1) with k = (budget - n) / (sum d - n): every operator keeps one replica
+    and the rest shrinks in proportion. Replicas that rounding leaves over go to the largest
+    remainders, and to the first operator of a tie, so that the sum is exactly the budget.
+    Only whole numbers are used, so float noise cannot break a tie.
+
+    >>> fit_budget({"a": 10, "b": 30, "c": 20}, 30)
+    {'a': 5, 'b': 15, 'c': 10}
+    >>> fit_budget({"a": 3, "b": 3, "c": 3, "d": 3}, 10)
+    {'a': 3, 'b': 3, 'c': 2, 'd': 2}
+    """
+    n, total = len(demands), sum(demands.values())
+    if budget < n:
+        problem = f"{budget} cannot give each of {n} operators a replica"
+        raise InputError("budget", problem, f"at least {n} is needed here")
+    if total <= budget:
+        return dict(demands)
+    shares = {name: divmod((budget - n) * (d - 1), total - n) for name, d in demands.items()}
+    fitted = {name: 1 + whole for name, (whole, _) in shares.items()}
+    by_remainder = sorted(shares, key=lambda name: -shares[name][1])  # stable: ties keep order
+    for name in by_remainder[: budget - sum(fitted.values())]:
+        fitted[name] += 1
+    return fitted
 
 
 def _cooldown(
@@ -214,7 +242,7 @@ def _cooldown(
         return target.current if age_s < pause_s - NOISE else target.wanted, Reason.COOLING_DOWN
 
     cooled = _each(decision, "cooldown", change)
-    # where only decreases are held, increases that counted on them would burst the budget
+    # if only decreases are held, increases that rely on them would exceed the budget
     total = sum(target.wanted for target in cooled.targets.values())
     if guards.budget is not None and total > guards.budget and age_s < max(up, down):
         return _each(decision, "cooldown", lambda _, t: (t.current, Reason.COOLING_DOWN))

@@ -90,3 +90,15 @@ class Histogram:
         """Read what `to_json` wrote."""
         counts = {int(bucket): float(n) for bucket, n in data["counts"].items()}
         return cls(counts, sum(counts.values()), data["total"], data["max"])
+
+
+def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
+    """Return one histogram with the counts of all.
+
+    >>> merge_histograms([Histogram.of([0.5]), Histogram.of([1.5])]).mean
+    1.0
+    """
+    merged = Histogram()
+    for histogram in histograms:
+        merged.merge(histogram)
+    return merged

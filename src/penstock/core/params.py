@@ -125,15 +125,15 @@ class Params:
         )
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], what: str = "parameter") -> Self:
+    def parse(cls, given: Mapping[str, Any], label: str = "parameter") -> Self:
         """Build from text (`{"target": "0.9"}`) or from typed values such as TOML's."""
         hints = get_type_hints(cls)
         known = {item.name: item for item in fields(cls)}
         values: dict[str, Any] = {}
         for name, value in given.items():
             if name not in known:
-                hint = nearest(name, known) or f"there is no {what} to set"
-                raise InputError(name, f"unknown {what}", hint)
+                hint = nearest(name, known) or f"there is no {label} to set"
+                raise InputError(name, f"unknown {label}", hint)
             if known[name].default is None and str(value).lower() in OFF:
                 values[name] = None
                 continue

@@ -1,6 +1,6 @@
 """DNS: the application of the predictive paper on name server traffic (V-G2, figure 13).
 
-Four operators parse lookups, measure the names, tell ordinary names from generated ones, and store
+Four operators parse lookups, measure the names, classify them as ordinary or generated, and store
 the result.
 """
 
@@ -10,9 +10,11 @@ from penstock.demos.support.emulated_service import EmulatedService
 from penstock.demos.texts import lookups, name_shape
 from penstock.demos.texts.json_lines import to_json
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 from penstock.pipelines.text_columns import choose
 
+#: Optional packages without which it cannot run.
+NEEDS = ("sklearn",)
 _MEASURED = ", ".join(f"{measure} double" for measure in name_shape.MEASURES)
 
 

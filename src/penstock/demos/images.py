@@ -12,8 +12,10 @@ from penstock.demos.pictures import grey_images as grey
 from penstock.demos.pictures.photos import SIDE
 from penstock.demos.support.emulated_service import CHUNK_ROWS, EmulatedService
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 
+#: Optional packages without which it cannot run.
+NEEDS = ("sklearn",)
 #: The largest number of replicas of each function in the paper.
 MAX_REPLICAS = 15
 #: Pixels along the edge of the stored copy, and of the copy for the recogniser.

@@ -10,7 +10,7 @@ from penstock.demos.texts import authors, messages, topic_model
 from penstock.demos.texts.json_lines import to_json
 from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 
 
 def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:

@@ -16,7 +16,7 @@ from penstock.demos.texts.json_lines import to_json
 from penstock.demos.texts.phrases import LANGUAGES, SMALL_WORDS
 from penstock.demos.texts.topic_model import NaiveBayes
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 from penstock.pipelines.text_columns import choose, pc
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     def topic(batch: pa.RecordBatch, model: NaiveBayes) -> pa.RecordBatch:
         """Classify the subject of each news tweet, with a confidence."""
         with service["topic"].emulate("topic", batch["id"]):
-            return _found(batch, "news", *model.judge(batch["text"]))
+            return _result(batch, "news", *model.judge(batch["text"]))
 
     @pipeline.batches(reads="kinds", writes="views", chunk_rows=chunk_rows)
     def opinion(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -117,7 +117,7 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     def sentiment(batch: pa.RecordBatch) -> pa.RecordBatch:
         """Classify each opinion as for or against, with a strength."""
         with service["sentiment"].emulate("sentiment", batch["id"]):
-            return _found(batch, "opinion", *feelings.judge(batch["text"]))
+            return _result(batch, "opinion", *feelings.judge(batch["text"]))
 
     @pipeline.batches(reads=("subjects", "feelings"), writes="stored", chunk_rows=chunk_rows)
     def store(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -129,14 +129,14 @@ def build(service_s: float = 0.0, scv: float = 0.01) -> Pipeline:
     return pipeline
 
 
-def _found(batch: pa.RecordBatch, kind: str, found: pa.Array, weight: pa.Array) -> pa.RecordBatch:
+def _result(batch: pa.RecordBatch, kind: str, labels: pa.Array, weight: pa.Array) -> pa.RecordBatch:
     kinds = pa.repeat(kind, len(batch))
     return pa.record_batch(
         {
             "id": batch["id"],
             "author": batch["author"],
             "kind": kinds,
-            "found": found,
+            "found": labels,
             "weight": weight,
         }
     )

@@ -73,8 +73,8 @@ def _own_fields(event: Event) -> dict[str, Any]:
         return {}
     if isinstance(event, DroppedEvent):
         return ({} if event.records is None else {"records": event.records}) | dict(event.causes)
-    values = ((each, getattr(event, each.name)) for each in _FIELDS[type(event)])
-    return {each.key: value for each, value in values if value is not None or each.is_nullable}
+    values = ((entry, getattr(event, entry.name)) for entry in _FIELDS[type(event)])
+    return {entry.key: value for entry, value in values if value is not None or entry.is_nullable}
 
 
 def _read_fields(event_class: type[KnownEvent], own: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -82,12 +82,12 @@ def _read_fields(event_class: type[KnownEvent], own: Mapping[str, Any]) -> dict[
     if event_class is DroppedEvent:
         return _read_causes(own)
     known = _FIELDS[event_class]
-    values = {each.name: own[each.key] for each in known if each.key in own}
-    for each in known:
-        is_missing = each.name not in values
-        if each.is_required if is_missing else type(values[each.name]) not in each.types:
+    values = {entry.name: own[entry.key] for entry in known if entry.key in own}
+    for entry in known:
+        is_missing = entry.name not in values
+        if entry.is_required if is_missing else type(values[entry.name]) not in entry.types:
             return None
-    keys = {each.key for each in known}
+    keys = {entry.key for entry in known}
     return values | _extra({key: own[key] for key in own if key not in keys})
 
 
@@ -111,15 +111,19 @@ def _json_field(declared: Field[Any], hint: Any) -> _JsonField:
 
 def _json_fields(event_class: type[KnownEvent]) -> tuple[_JsonField, ...]:
     hints = get_type_hints(event_class)
-    common = {each.name for each in fields(BaseEvent)}
-    own = [each for each in fields(event_class) if each.name not in common]
-    return tuple(_json_field(each, hints[each.name]) for each in own)
+    common = {declared.name for declared in fields(BaseEvent)}
+    own = [declared for declared in fields(event_class) if declared.name not in common]
+    return tuple(_json_field(declared, hints[declared.name]) for declared in own)
 
 
 _CLASSES: tuple[type[KnownEvent], ...] = get_args(KnownEvent)
 #: The classes of each kind, in the order in which they are tried.
 _BY_KIND = {
-    kind: tuple(each for each in _CLASSES if kind == each.KIND)
-    for kind in dict.fromkeys(each.KIND for each in _CLASSES)
+    kind: tuple(event_class for event_class in _CLASSES if kind == event_class.KIND)
+    for kind in dict.fromkeys(event_class.KIND for event_class in _CLASSES)
 }
-_FIELDS = {each: _json_fields(each) for each in _CLASSES if each is not DroppedEvent}
+_FIELDS = {
+    event_class: _json_fields(event_class)
+    for event_class in _CLASSES
+    if event_class is not DroppedEvent
+}

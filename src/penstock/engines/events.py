@@ -260,5 +260,5 @@ Event: TypeAlias = KnownEvent | UnknownEvent
 
 
 def kind_of(event: Event) -> str:
-    """Return the word that names an event's kind in the journal."""
+    """Return the name of an event's kind in the journal."""
     return event.kind if isinstance(event, UnknownEvent) else event.KIND

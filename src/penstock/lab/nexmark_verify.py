@@ -80,7 +80,7 @@ class VerifySpec:
             raise InputError("--query", problem, nearest(self.query, QUERIES))
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
-        check_variant(self.query, self.query_variant, list(QUERIES[self.query].TRUTHS))
+        check_variant(self.query, self.query_variant, list(QUERIES[self.query].truths))
 
     @property
     def query_variant(self) -> Variant:
@@ -151,7 +151,9 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     """Fill the topics, let the query process them, and compare the output."""
     pipeline, layout = spec.pipeline(), RunLayout(run)
     make_topics(pipeline, layout)
-    engine = SparkEngine(spark, pipeline, layout, pace=BatchTiming(batch_s=0.5, min_interval_s=0.1))
+    engine = SparkEngine(
+        spark, pipeline, layout, timing=BatchTiming(batch_s=0.5, min_interval_s=0.1)
+    )
     counter = _BatchCounter(pipeline, layout)
     start_s = time.monotonic()
     engine.start()
@@ -160,7 +162,7 @@ def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> Veri
     finally:
         engine.stop()
     counter.update()
-    truth: QueryTruth = QUERIES[spec.query].TRUTHS[spec.query_variant]
+    truth: QueryTruth = QUERIES[spec.query].truths[spec.query_variant]
     closed = _closing_watermark_us(pipeline, layout, truth)
     true = true_rows(truth, events_of(spec.events, spec.setting), closed)
     rows = _rows(Topic.open(layout.topic(OUT)))

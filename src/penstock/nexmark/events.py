@@ -69,7 +69,7 @@ def hot_or(
 
 
 def prices(draws: Draws) -> Ints:
-    """Draw prices in cents: each magnitude from a dollar to a million is as likely."""
+    """Draw prices in cents: each magnitude from a dollar to a million is equally likely."""
     return np.floor(10.0 ** (draws.uniform() * 6.0) * 100.0 + 0.5).astype(np.int64)
 
 
@@ -95,7 +95,7 @@ def persons(ids: Ints, setting: StreamSettings) -> pa.Table:
             "city": city,
             "state": state,
             "dateTime": timestamps(setting.times_ms(ids)),
-            "extra": extras(draws, setting.the_tables().pool, _PERSON_BYTES, fixed_bytes),
+            "extra": extras(draws, setting.effective_tables().pool, _PERSON_BYTES, fixed_bytes),
         }
     )
 
@@ -147,7 +147,10 @@ def auctions(ids: Ints, setting: StreamSettings) -> pa.Table:
             "seller": FIRST_NUMBER + seller,
             "category": category,
             "extra": extras(
-                draws, setting.the_tables().pool, _AUCTION_BYTES, _AUCTION_FIELD_BYTES + lengths
+                draws,
+                setting.effective_tables().pool,
+                _AUCTION_BYTES,
+                _AUCTION_FIELD_BYTES + lengths,
             ),
         }
     )
@@ -167,7 +170,7 @@ def bids(ids: Ints, setting: StreamSettings) -> pa.Table:
     """Return the bids of these events."""
     draws = Draws(ids)
     fields = _bid_fields(draws, ids, setting)
-    tables = setting.the_tables()
+    tables = setting.effective_tables()
     channel = pa.array(_channels(draws))
     texts = {
         "channel": CHANNELS.take(channel),

@@ -16,7 +16,7 @@ def words(draws: Draws, size: int, gap: str = " ") -> pa.Array:
     Blanks at both ends are removed, so a word may be shorter, or empty.
     """
     sizes = _MIN_LETTERS + draws.below(size - _MIN_LETTERS)
-    # what is behind the end is blank, and goes with the blanks there
+    # letters behind the end are blank, and are trimmed
     letters = np.full((size - 1, len(draws)), ord(" "), np.uint8)
     for place in range(size - 1):
         rows = np.flatnonzero(sizes > place)

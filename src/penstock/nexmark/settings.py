@@ -7,7 +7,7 @@ import pyarrow as pa
 from penstock.nexmark.event_order import FIRST_ID
 from penstock.nexmark.splitmix import Ints
 from penstock.nexmark.times import Clock, FixedRate
-from penstock.nexmark.vocabulary import Tables, own_tables
+from penstock.nexmark.vocabulary import Tables, builtin_tables
 from penstock.topics.ddl import TIMESTAMP
 
 #: Midnight of 15 July 2015 in UTC, a multiple of every window's size.
@@ -33,9 +33,9 @@ class StreamSettings:
         """Return the times of events, or of those `later` events after them."""
         return self.base_ms + self.clock.after_us(ids - FIRST_ID + 1 + later) // 1000
 
-    def the_tables(self) -> Tables:
+    def effective_tables(self) -> Tables:
         """Return the tables in use."""
-        return self.tables or own_tables()
+        return self.tables or builtin_tables()
 
 
 def timestamps(times_ms: Ints) -> pa.Array:

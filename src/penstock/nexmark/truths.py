@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.errors import InputError
+from penstock.extras import import_optional
 from penstock.nexmark.event_order import KINDS
 from penstock.nexmark.queries.common import QueryTruth
 from penstock.nexmark.settings import StreamSettings
@@ -48,9 +48,9 @@ def true_rows(
         return database.sql(truth.sql, params=given).to_arrow_table()
 
 
-def difference(found: pa.Table, true: pa.Table) -> RowDifference:
-    """Compare rows with multiplicity; `found` has at least the columns of `true`."""
-    with _database({"found": found.select(true.column_names), "true_rows": true}) as database:
+def difference(actual: pa.Table, true: pa.Table) -> RowDifference:
+    """Compare rows with multiplicity; `actual` has at least the columns of `true`."""
+    with _database({"found": actual.select(true.column_names), "true_rows": true}) as database:
         less = "select * from {} except all select * from {} order by all"
         return RowDifference(
             missing=database.sql(less.format("true_rows", "found")).to_arrow_table(),
@@ -60,20 +60,13 @@ def difference(found: pa.Table, true: pa.Table) -> RowDifference:
 
 def check_database() -> None:
     """Raise `InputError` if DuckDB is missing."""
-    try:
-        import duckdb  # noqa: F401, PLC0415
-    except ImportError:
-        hint = "it computes the expected results: pip install duckdb"
-        raise InputError("duckdb", "is not installed", hint) from None
+    import_optional("duckdb", "computing the expected rows")
 
 
 @contextmanager
 def _database(tables: Mapping[str, pa.Table]) -> Iterator["DuckDBPyConnection"]:
     """Open an in-memory database with these tables."""
-    check_database()
-    import duckdb  # noqa: PLC0415  (only verification needs it)
-
-    with duckdb.connect() as database:
+    with import_optional("duckdb", "computing the expected rows").connect() as database:
         for name, table in tables.items():
             database.register(name, _without_zone(table))
         yield database

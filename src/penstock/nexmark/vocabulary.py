@@ -1,7 +1,7 @@
 """Vocabulary of events: names, channels with their URLs, a pool of letters.
 
-The reference draws URLs and pool anew in every process. Here they are fixed, drawn by the same
-rules; other tables can be given to compare with a stream that was generated with them.
+The reference draws URLs and pool in every process. Here they are fixed, drawn by the same rules.
+Other tables can be given, to compare with a stream that was generated with them.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ OTHER_CHANNELS = 10_000
 CHANNELS = pa.array([*HOT_CHANNELS, *(f"channel-{number}" for number in range(OTHER_CHANNELS))])
 
 _POOL_SIZE = 1 << 20
-#: Seeds of our own tables, far from each other and from ids of events.
+#: Seeds of the built-in tables, far from each other and from ids of events.
 _URL_SEED, _POOL_SEED = 1 << 50, 1 << 51
 _LETTERS_OF_A_DRAW = 6
 
@@ -42,8 +42,8 @@ class Tables:
 
 
 @cache
-def own_tables() -> Tables:
-    """Draw our own tables."""
+def builtin_tables() -> Tables:
+    """Draw the built-in tables."""
     return Tables(urls=_urls(), pool=_pool())
 
 

@@ -1,4 +1,4 @@
-"""What runs: how a pipeline is declared, checked, described and found; the ready ones.
+"""Pipelines: their declaration, validation, description, loading and try-out.
 
-Begin with `pipeline.Pipeline`, which `from penstock import Pipeline` gives.
+Start with `pipeline.Pipeline`, also available as `penstock.Pipeline`.
 """

@@ -1,4 +1,4 @@
-"""What changed between two descriptions of a pipeline, and whether a run can go on with it."""
+"""Changes between two descriptions of a pipeline, and whether a run can continue with them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,35 +21,35 @@ class PipelineChange:
     """One difference between two descriptions."""
 
     what: str
-    #: Whether a run can go on with it.
+    #: Whether a run can continue with it.
     verdict: Verdict = "compatible"
-    #: What it means, or what to do.
+    #: The consequence, or what to do.
     hint: str = ""
     #: The operator that was removed, if that is the change.
     removed: str = ""
 
     @property
     def is_compatible(self) -> bool:
-        """Whether a run goes on with it as it is."""
+        """Whether a run can continue with it as it is."""
         return self.verdict == "compatible"
 
 
 def find_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[PipelineChange]:
-    """List what changed from one description to another, what does not fit first."""
+    """Return the changes from one description to another, incompatible ones first."""
     for description in (old, new):
         if description.get("version") != VERSION:
             problem = f"cannot read version {description.get('version')}, only {VERSION}"
             raise InputError("version", problem)
     renames = find_renames(old, new)
     old = rename(old, renames)
-    found = [
+    changes = [
         *_whole(old, new),
         *_renamed(renames),
         *_each("topic", old["topics"], new["topics"], _topic_changes),
         *_each("rows of topic", old["produces"], new["produces"], _other_changes),
         *_operators(old, new),
     ]
-    return sorted(found, key=lambda change: change.is_compatible)
+    return sorted(changes, key=lambda change: change.is_compatible)
 
 
 def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[PipelineChange]:
@@ -91,7 +91,7 @@ def _each(
 def _topic_changes(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[PipelineChange]:
-    # columns that show at the start only are compared then, with what the topic holds
+    # columns that are known only at the start are compared then, with those of the topic
     if None not in (old["schema"], new["schema"]):
         yield from _column_changes(name, old["schema"], new["schema"])
     yield from _other_changes(name, old, new)
@@ -106,8 +106,8 @@ def _column_changes(name: str, before: str, after: str) -> Iterator[PipelineChan
             "its rows have the old columns: keep these as they are and in their order, new ones"
             " must be nullable; or give the topic another name, or begin a new run"
         )
-        what = f"{name} has columns ({after}), not ({before})"
-        yield PipelineChange(what=what, verdict="refused", hint=hint)
+        text = f"{name} has columns ({after}), not ({before})"
+        yield PipelineChange(what=text, verdict="refused", hint=hint)
     elif added:
         hint = "rows from before have null there"
         yield PipelineChange(what=f"{name} has new columns: {', '.join(added)}", hint=hint)
@@ -151,7 +151,7 @@ def _operator_changes(
 def _state_changes(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[PipelineChange]:
-    """State is kept by key, in columns that stay."""
+    """Yield changes of keys and columns, which the stored state depends on."""
     for key, value in new.items():
         if key in old and old[key] != value:
             hint = (
@@ -165,7 +165,7 @@ def _state_changes(
 def _other_changes(
     name: str, old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> Iterator[PipelineChange]:
-    """Everything else, none of which matters to records that are there."""
+    """Yield the other changes, which do not affect existing records."""
     for key, value in new.items():
         if key == "code" and old[key] != value:
             yield PipelineChange(what=f"{name}: its function changed")
@@ -176,6 +176,6 @@ def _other_changes(
 
 
 def _differs(
-    what: str, old: object, new: object, *, verdict: Verdict = "compatible", hint: str = ""
+    label: str, old: object, new: object, *, verdict: Verdict = "compatible", hint: str = ""
 ) -> PipelineChange:
-    return PipelineChange(what=f"{what} is {new!r}, was {old!r}", verdict=verdict, hint=hint)
+    return PipelineChange(what=f"{label} is {new!r}, was {old!r}", verdict=verdict, hint=hint)

@@ -1,16 +1,44 @@
-"""The processor time of this process; emulated work adds the time that it stands for."""
+"""Processor time of this process, and work that is emulated by waiting.
+
+Emulated work leaves the core free and counts as computation, so that policies that look at
+processors see it. A plain wait, as for a server, does not count.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-_emulated: list[Callable[[], float]] = []
-
-
-def add_clock(emulated_s: Callable[[], float]) -> None:
-    """Count seconds that this process has waited in place of computing."""
-    _emulated.append(emulated_s)
+_emulated_s = 0.0
 
 
 def processor_s() -> float:
-    """Seconds that this process has computed since it began, or waited as if it had."""
-    return time.process_time() + sum(clock() for clock in _emulated)
+    """Return the seconds that this process has computed, or emulated, since it began."""
+    return time.process_time() + _emulated_s
+
+
+def emulate_work(seconds: float) -> None:
+    """Wait, and count the time as computation."""
+    global _emulated_s
+    time.sleep(seconds)
+    _emulated_s += seconds
+
+
+@contextmanager
+def minimum_duration(
+    seconds: float,
+    wait: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Iterator[None]:
+    """Let a `with` block last at least this long: wait for the rest of the time.
+
+    A block that raises does not wait.
+
+    >>> with minimum_duration(10.0, wait=print, clock=iter([0.0, 4.0]).__next__):
+    ...     pass
+    6.0
+    """
+    started = clock()
+    yield
+    remaining_s = seconds - (clock() - started)
+    if remaining_s > 0:
+        wait(remaining_s)

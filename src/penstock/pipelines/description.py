@@ -1,4 +1,4 @@
-"""A pipeline as JSON: everything but the functions, of which a digest is kept. Version 1.
+"""A pipeline as JSON, with a digest in place of each function. Version 1.
 
 A run keeps the description of the pipeline it was started with; `pipelines/changes.py` compares
 it with the pipeline of a later start.
@@ -42,9 +42,9 @@ def describe(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def digest(function: Callable[..., Any] | None) -> str:
-    """Tell whether two functions do the same, wherever they stand in their files.
+    """Return a digest of the code of a function, independent of its place in a file.
 
-    What they call is not looked into. Empty for what is not written in Python.
+    Functions that it calls are not included. Empty if it is not written in Python.
     """
     code = getattr(function, "__code__", None)
     return sha256(repr(_code(code)).encode()).hexdigest()[:16] if code else ""
@@ -84,6 +84,6 @@ def _code(code: CodeType) -> tuple[object, ...]:
 
 
 def _constant(value: object) -> object:
-    if isinstance(value, frozenset):  # written in another order by every process
+    if isinstance(value, frozenset):  # its order differs between processes
         return sorted(map(repr, value))
     return _code(value) if isinstance(value, CodeType) else value

@@ -1,7 +1,8 @@
-"""Calling a batch operator: the same for the engine and for somebody who tries it out.
+"""Calls the functions of a pipeline: operators on batches and frames, and producers of rows.
 
-The function sees rows without `_event`; what it returns is checked against the topic that it
-writes, and gets its stamps back, so that the age of a record can be told behind every operator.
+The engine and a try-out use the same calls. An operator's function sees rows without `_event`.
+Its result is checked against the topic that it writes, and gets the stamps back, so that the age
+of a record is known behind every operator.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,16 +14,18 @@ import pyarrow as pa
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.row_conversion import fit_rows
+from penstock.pipelines.source_location import line_of, place_of
+from penstock.pipelines.topic_declaration import MakeRows
 from penstock.topics.schema import EVENT, with_event
 
 
 def call_batch(
     operator: Operator, batch: pa.RecordBatch, resource: Any = None
 ) -> pa.RecordBatch | None:
-    """Call the function and return its rows as the topic takes them, or None if there are none.
+    """Call the function and return its rows under the schema of its topic, or None without rows.
 
-    What the function itself raises comes through as it is; `InputError` says that what it
-    returned does not fit, which will not be better with other rows.
+    Exceptions of the function propagate. `InputError` means that its result does not fit, which
+    other rows would not change.
     """
     if batch.num_rows == 0:
         return None
@@ -39,21 +42,21 @@ def call_batch(
 
 
 def call_frame(operator: Operator, *given: Any) -> Any:
-    """Call the function of a frame operator; a column that it names and nobody has is one error."""
+    """Call the function of a frame operator; an unknown column is an `InputError`."""
     try:
         return operator.function(*given)
     except Exception as error:
-        # Spark's own class, which whoever tries an operator need not have loaded
+        # compared by name: pyspark need not be imported for a try-out
         if type(error).__name__ != "AnalysisException":
             raise
         problem = str(error).partition("\n")[0]
         raise InputError(operator.name, problem, where=operator.where) from None
 
 
-def chunks(batch: pa.RecordBatch, most: int | None) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into pieces of so many rows at most, without copying."""
-    for begin in range(0, batch.num_rows, most or max(1, batch.num_rows)):
-        yield batch.slice(begin, most)
+def chunks(batch: pa.RecordBatch, max_rows: int | None) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into chunks of at most `max_rows`, without copying."""
+    for begin in range(0, batch.num_rows, max_rows or max(1, batch.num_rows)):
+        yield batch.slice(begin, max_rows)
 
 
 def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch:
@@ -72,7 +75,36 @@ def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch
 
 
 def _stamps(given: pa.Array, rows: int) -> pa.Array:
-    """Stamps for so many rows: row for row if there are as many, else estimated by position."""
+    """Return stamps for this many rows: one to one if possible, otherwise by position."""
     if rows == len(given):
         return given
     return given.take(pa.array(np.arange(rows) * len(given) // max(1, rows)))
+
+
+def fit_producer(make: MakeRows, schema: pa.Schema) -> MakeRows:
+    """Return a function that gives the same rows under exactly this schema.
+
+    It may return a table, a batch or a dictionary of columns; an error names its line.
+    """
+
+    def make_fitted(first_id: int, due: pa.Array) -> pa.Table:
+        try:
+            return pa.Table.from_batches([fit_rows(call_producer(make, first_id, due), schema)])
+        except InputError as wrong:
+            raise wrong.at(wrong.where or place_of(make)) from wrong.__cause__
+
+    return make_fitted
+
+
+def call_producer(make: MakeRows, first_id: int, due: pa.Array) -> pa.Table:
+    """Call the function and return its rows as a table."""
+    try:
+        rows = make(first_id, due)
+        return rows if isinstance(rows, pa.Table) else pa.table(rows)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() in a function must not end the command
+        name = getattr(make, "__name__", "function")
+        problem = f"cannot be made: {type(error).__name__}: {error}"
+        file = place_of(make).rpartition(":")[0]
+        raise InputError(name, problem, where=line_of(error, file)) from error

@@ -14,9 +14,9 @@ _number = count(1)
 
 
 def load_file(path: Path) -> ModuleType:
-    """Run a Python file as a module of its own, whatever other files are called.
+    """Run a Python file as a separate module, whatever the names of other files.
 
-    As with a script, files beside it can be imported. An error in it is told with its line.
+    As with a script, files beside it can be imported. An error names the line of the file.
     """
     if not path.is_file():
         raise InputError("file", f"there is no file {str(path)!r}")
@@ -27,18 +27,18 @@ def load_file(path: Path) -> ModuleType:
     if beside not in sys.path:
         sys.path.append(beside)
     try:
-        # not through the import system, which would leave files beside it and may take old ones
+        # the import system would write bytecode files beside it, and may use stale ones
         exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except BaseException as error:
         del sys.modules[module.__name__]
         if isinstance(error, Exception):
-            raise _told(error, path) from error
+            raise _as_input_error(error, path) from error
         raise
     return module
 
 
 def shipped_modules(pipeline: Pipeline) -> tuple[ModuleType, ...]:
-    """Modules that other processes cannot import, so their functions must be sent by value.
+    """Return the modules that other processes cannot import: functions are sent by value.
 
     These are the file that a pipeline was loaded from, and files beside it that it imported.
     """
@@ -53,8 +53,8 @@ def shipped_modules(pipeline: Pipeline) -> tuple[ModuleType, ...]:
     return (*own, *(module for module in beside if _folder(module) in folders))
 
 
-def _told(error: Exception, path: Path) -> InputError:
-    """Tell somebody what is wrong with the file, and in which line."""
+def _as_input_error(error: Exception, path: Path) -> InputError:
+    """Return the error with the line of the file that raised it."""
     if isinstance(error, SyntaxError):
         where = f"{error.filename}:{error.lineno}"
         return InputError("file", f"is not Python: {error.msg}", where=where)
@@ -74,13 +74,15 @@ def _folder(module: ModuleType) -> Path | None:
 
 
 def only_pipeline(module: ModuleType, name: str) -> Pipeline:
-    """Return the one pipeline of a module, under however many names."""
-    found = {id(value): value for value in vars(module).values() if isinstance(value, Pipeline)}
-    if not found:
+    """Return the only pipeline of a module; it may have several names."""
+    pipelines = {id(value): value for value in vars(module).values() if isinstance(value, Pipeline)}
+    if not pipelines:
         hint = 'begin it with: pipeline = Pipeline("my-pipeline")'
         raise InputError("pipeline", "there is none in this file", hint, name)
-    if len(found) > 1:
-        names = ", ".join(repr(each.name) for each in found.values())
-        hint = "give each a file of its own"
-        raise InputError("pipeline", f"there are {len(found)} in this file: {names}", hint, name)
-    return next(iter(found.values()))
+    if len(pipelines) > 1:
+        names = ", ".join(repr(each.name) for each in pipelines.values())
+        hint = "put each into a separate file"
+        raise InputError(
+            "pipeline", f"there are {len(pipelines)} in this file: {names}", hint, name
+        )
+    return next(iter(pipelines.values()))

@@ -1,4 +1,4 @@
-"""An operator: a function that somebody wrote, what it reads and writes, and how it is run."""
+"""An operator: a function, the topics that it reads and writes, and how it is run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,13 +33,13 @@ class Options:
     queue_size: int | None = None
     #: The topic that dropped records go to; without one they are only counted.
     dropped_to: str | None = None
-    #: If more records wait, the operators that fill the queue are held.
+    #: If more records wait, the operators that fill the queue are paused.
     queue_limit: int | None = None
     #: Opens what the function needs once in each process, such as a model or a connection.
     resource: Callable[[], Any] | None = None
-    #: Rows for each call of the function, at most; without it, as many as there are.
+    #: Most rows of one call of the function; None: no limit.
     chunk_rows: int | None = None
-    #: Seconds that one call of the function may take; the process of a longer one is ended.
+    #: Seconds that one call of the function may take; after that its process is ended.
     call_timeout_s: float | None = None
     #: What happens to rows that the function fails on.
     on_error: OnError = "stop"
@@ -64,9 +64,9 @@ class Operator:
     options: Options = Options()
     #: How the state of a sliced operator is cut; None for all others.
     slicing: Slicing | None = None
-    #: The name that it had at an earlier start of a run, if that was another.
+    #: Its name at an earlier start of the run, if it was renamed.
     was: str | None = None
-    #: The declared topics of its pipeline, which may still grow while a file is read.
+    #: The declared topics of its pipeline; more may be declared later.
     topics: Mapping[str, DeclaredTopic] = field(default_factory=dict, repr=False, compare=False)
 
     def __call__(self, *given: Any) -> Any:
@@ -74,12 +74,12 @@ class Operator:
 
     @property
     def scales(self) -> bool:
-        """Whether the loop decides on its replicas; the others are as parallel as Spark has it."""
+        """Whether the loop decides on its replicas; Spark decides on the others."""
         return find_kind(self.kind).scales
 
     @property
     def fills(self) -> tuple[str, ...]:
-        """Every topic that it writes: its output, what it drops, what it fails on, what is late."""
+        """Every topic that it writes: for output, dropped rows, failed rows, late rows."""
         errors = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
         all_of_them = (self.writes, self.options.dropped_to, errors, self.late_to)
         return tuple(topic for topic in all_of_them if topic)
@@ -111,12 +111,12 @@ class Operator:
         schema: str | pa.Schema | None = None,
         spark: "SparkSession | None" = None,
     ) -> list[dict[str, Any]]:
-        """Run it on a few rows, without a stream. The schema is the declared one, if there is one.
+        """Run it on a few rows, without a stream; the default schema is the declared one.
 
-        A batch operator needs no Spark. Rows without `_event` get one that is the same for all,
-        and the answer leaves it out.
+        A batch operator needs no Spark. Rows without `_event` all get the same one, and the
+        result leaves it out.
         """
-        # what is only tried is not loaded by processes that run
+        # running processes do not load the try-out
         from penstock.pipelines.try_out import try_rows  # noqa: PLC0415
 
         return try_rows(self, rows, schema, spark)

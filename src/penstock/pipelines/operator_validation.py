@@ -1,4 +1,4 @@
-"""Is an operator by itself what it must be? Its function, what it reads, its options."""
+"""Checks a single operator: its function, the topics that it reads, its options."""
 
 import inspect
 import math
@@ -29,24 +29,24 @@ def check_operator(operator: Operator) -> None:
 
 
 def check_signature(function: Callable[..., Any], name: str, arguments: tuple[str, ...]) -> None:
-    """A function must be one that can be called with these arguments, and that returns."""
+    """Raise `InputError` unless a function can be called with these arguments, and returns."""
     where = place_of(function)
     if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
         hint = "collect the rows and return them at once"
         raise InputError(name, "must return its rows, but yields or awaits", hint, where)
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some functions written in C do not tell
+    except ValueError:  # some functions written in C have no signature
         return
     try:
         signature.bind(*arguments)
     except TypeError:
-        problem = f"must take ({', '.join(arguments)}), but takes {_written(signature)}"
+        problem = f"must take ({', '.join(arguments)}), but takes {_signature_text(signature)}"
         raise InputError(name, problem, where=where) from None
 
 
-def _written(signature: inspect.Signature) -> str:
-    """The signature without annotations, which can be long."""
+def _signature_text(signature: inspect.Signature) -> str:
+    """Return the signature without annotations, which can be long."""
     empty = inspect.Parameter.empty
     plain = [each.replace(annotation=empty) for each in signature.parameters.values()]
     return str(signature.replace(parameters=plain, return_annotation=empty))
@@ -83,7 +83,7 @@ def _check_queue(options: Options) -> None:
             _check_whole(name, getattr(options, name))
     if size is not None and limit is not None and limit >= size:
         problem = f"must be below queue_size {size}, got {limit}"
-        hint = "records beyond queue_size are dropped before anybody is held back"
+        hint = "records beyond queue_size are dropped before operators upstream are held back"
         raise InputError("queue_limit", problem, hint)
     if options.dropped_to is not None and timeout_s is None and size is None:
         hint = "records are dropped with timeout_s or queue_size; give one, or leave this out"

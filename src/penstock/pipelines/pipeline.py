@@ -1,4 +1,4 @@
-"""What people write: topics, and functions between them.
+"""A pipeline: topics, and operators between them.
 
 >>> import pyarrow as pa
 >>> import pyarrow.compute as pc
@@ -19,18 +19,14 @@
 ('large',)
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError
 from penstock.pipelines import validation
 from penstock.pipelines.kinds.kind import find_kind
-from penstock.pipelines.operator import OnError, Operator, Options
-from penstock.pipelines.source_location import place_of
-from penstock.pipelines.stateful.columns import Names
-from penstock.pipelines.stateful.ready_function import Ready
-from penstock.pipelines.stateful.slice_options import Slicing, keys_of
+from penstock.pipelines.operator_decorators import OperatorDecorators
 from penstock.pipelines.topic_declaration import (
     ERRORS_SCHEMA,
     DeclaredTopic,
@@ -39,19 +35,27 @@ from penstock.pipelines.topic_declaration import (
     errors_topic,
 )
 from penstock.topics.embedded.retention import parse_retention
-from penstock.topics.schema import EVENT, parse_schema
+from penstock.topics.schema import parse_schema
 from penstock.workloads.pattern import ArrivalName
 
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Unpack
+
+    from pyspark.sql import SparkSession
+
+    from penstock.api.options import RunOptions
+    from penstock.api.run_handle import Run
+    from penstock.core.policy import Policy
+    from penstock.workloads.workload import Workload
+
 Make = TypeVar("Make", bound=MakeRows)
-Decorator = Callable[[Callable[..., Any]], Operator]
 
 
-class Pipeline:
+class Pipeline(OperatorDecorators):
     """A directed acyclic graph of operators joined by topics, declared piece by piece.
 
-    Operators are named after their functions. Nothing starts while one is declared, and the
-    order of declarations does not matter: `check` looks at the whole. An operator that had
-    another name before says so with `was`: a run that is resumed keeps its state.
+    The order of declarations does not matter: `check` looks at the whole pipeline.
     """
 
     def __init__(
@@ -62,16 +66,15 @@ class Pipeline:
         *,
         idle_s: float | None = None,
     ) -> None:
+        super().__init__()
         validation.check_name("pipeline", name)
         self.name = name
-        #: Latency to stay below.
+        #: Latency objective.
         self.objective_s = objective_s
         self.summary = summary
-        #: An input without new rows for so long does not hold watermarks; None: it does.
+        #: Seconds without rows after which an input no longer holds watermarks; None: never.
         self.idle_s = idle_s
-        self.declared: dict[str, DeclaredTopic] = {}
         self.feeds: dict[str, Feed] = {}
-        self.operators: dict[str, Operator] = {}
 
     def topic(
         self,
@@ -84,10 +87,10 @@ class Pipeline:
     ) -> None:
         """Declare a topic with its columns, such as "id long, taken timestamp, png binary".
 
-        `keep` tells how long records stay: "read" until all operators have read them, or a
-        time or a size, such as "10 minutes" and "2 GB". `external=True` says that another
-        process fills it, such as `penstock produce`. `was` is the name that it had before:
-        a run that is resumed keeps its rows.
+        `keep` is how long records stay: "read" until all operators have read them, or a time or
+        a size, such as "10 minutes" and "2 GB". With `external=True` another process fills it,
+        such as `penstock produce`. `was` is its name at an earlier start: a resumed run keeps
+        its rows.
         """
         validation.check_name("topic", name)
         if name in self.declared:
@@ -107,8 +110,8 @@ class Pipeline:
         """Let a function make the rows of a topic: fn(first_id, due) -> pa.Table.
 
         It gets the number of the first record and the time at which each is due, and returns
-        one row for each of them. How many are due when is the workload's matter, of which the
-        topic gets its share: all of it, unless there are several that have to be in proportion.
+        one row for each. The workload decides when records are due. `share` is the part of
+        the workload that this topic gets, if several topics are in proportion.
         """
 
         def decorate(function: Make) -> Make:
@@ -119,222 +122,9 @@ class Pipeline:
 
         return decorate
 
-    def operator(
-        self,
-        reads: str | Sequence[str],
-        writes: str,
-        *,
-        min_replicas: int = 1,
-        max_replicas: int = 8,
-        replicas: int = 1,
-        grouping: str = "even",
-        timeout_s: float | None = None,
-        queue_size: int | None = None,
-        dropped_to: str | None = None,
-        queue_limit: int | None = None,
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function over Spark frames: fn(df) -> df.
-
-        It sees `_event`, when each record was due, and may leave it out: rows get it back by
-        their place in the line, exactly if each row in gives one row out.
-        """
-        options = Options(
-            min_replicas=min_replicas,
-            max_replicas=max_replicas,
-            replicas=replicas,
-            grouping=grouping,
-            timeout_s=timeout_s,
-            queue_size=queue_size,
-            dropped_to=dropped_to,
-            queue_limit=queue_limit,
-        )
-        return self.of_kind("frame", reads, writes, options, was)
-
-    def batches(
-        self,
-        reads: str | Sequence[str],
-        writes: str,
-        *,
-        min_replicas: int = 1,
-        max_replicas: int = 8,
-        replicas: int = 1,
-        grouping: str = "even",
-        timeout_s: float | None = None,
-        queue_size: int | None = None,
-        dropped_to: str | None = None,
-        queue_limit: int | None = None,
-        resource: Callable[[], Any] | None = None,
-        chunk_rows: int | None = None,
-        call_timeout_s: float | None = None,
-        on_error: OnError = "stop",
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function over Arrow batches: fn(batch) -> batch, or fn(batch, resource).
-
-        It may return a `pa.RecordBatch`, a `pa.Table`, a dictionary of columns, or None for no
-        rows, and does not see `_event`. `resource` is called once in each process; what it
-        returns is handed to every call. A call that takes longer than `call_timeout_s` ends its
-        process. With on_error="dead-letter" rows that the function fails on go to the topic
-        NAME-errors, and the rest goes on.
-        """
-        options = Options(
-            min_replicas=min_replicas,
-            max_replicas=max_replicas,
-            replicas=replicas,
-            grouping=grouping,
-            timeout_s=timeout_s,
-            queue_size=queue_size,
-            dropped_to=dropped_to,
-            queue_limit=queue_limit,
-            resource=resource,
-            chunk_rows=chunk_rows,
-            call_timeout_s=call_timeout_s,
-            on_error=on_error,
-        )
-        return self.of_kind("batch", reads, writes, options, was)
-
-    def sliced(
-        self,
-        reads: str | Sequence[str],
-        writes: str,
-        *,
-        key: Names | Mapping[str, Names] = (),
-        state: str = "",
-        state_key: str = "",
-        broadcast: Sequence[str] = (),
-        slices: int = 64,
-        time: str = EVENT,
-        delay_s: float = 0.0,
-        ttl_s: float | None = None,
-        late_to: str | None = None,
-        name: str | None = None,
-        min_replicas: int = 1,
-        max_replicas: int = 8,
-        replicas: int = 1,
-        queue_limit: int | None = None,
-        call_timeout_s: float | None = None,
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
-
-        It is called for one slice at a time, with the rows of that slice and a `State` that
-        remembers the columns of `state` by `key`. A ready function knows all of that itself:
-        `pipeline.sliced("words", "counts", name="count")(counts(by="word"))`.
-
-        The watermark is the latest time of the source batches that were read completely, minus
-        `delay_s`; of several inputs the least counts. Rows that come too late are counted, and
-        go to `late_to` if it is given.
-        """
-        inputs = (reads,) if isinstance(reads, str) else tuple(reads)
-        options = Options(
-            min_replicas=min_replicas,
-            max_replicas=max_replicas,
-            replicas=replicas,
-            queue_limit=queue_limit,
-            call_timeout_s=call_timeout_s,
-        )
-
-        def decorate(function: Callable[..., Any]) -> Operator:
-            own = str(name or getattr(function, "__name__", type(function).__name__.lower()))
-            try:
-                if isinstance(function, Ready):
-                    slicing = self._slicing(
-                        function, inputs, writes, slices, delay_s, ttl_s, late_to
-                    )
-                else:
-                    slicing = Slicing(
-                        keys=keys_of(key, inputs, broadcast),
-                        broadcast=tuple(broadcast),
-                        slices=slices,
-                        time=time,
-                        delay_s=delay_s,
-                        ttl_s=ttl_s,
-                        state=state,
-                        state_key=state_key,
-                        late_to=late_to,
-                    )
-            except InputError as wrong:
-                raise wrong.under(own).at(place_of(function)) from None
-            return self._register("sliced", own, function, inputs, writes, options, was, slicing)
-
-        return decorate
-
-    def native(
-        self,
-        reads: str | Sequence[str],
-        writes: str,
-        *,
-        min_replicas: int = 1,
-        max_replicas: int = 8,
-        replicas: int = 1,
-        queue_limit: int | None = None,
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function over Spark frames with state of Spark's own: fn(df) -> df.
-
-        Aggregations, joins, sessions, `transformWithState`; of several topics it gets one frame
-        each, in their order. Rows come out in append mode, so what groups needs a watermark,
-        such as `df.withWatermark("_event", "5 seconds")`. A change of replicas stops this
-        operator for a moment, because Spark has to deal its state anew; a sliced operator does
-        not stop.
-        """
-        options = Options(
-            min_replicas=min_replicas,
-            max_replicas=max_replicas,
-            replicas=replicas,
-            queue_limit=queue_limit,
-        )
-        return self.of_kind("native", reads, writes, options, was)
-
-    def _slicing(
-        self,
-        ready: Ready,
-        inputs: Sequence[str],
-        writes: str,
-        slices: int,
-        delay_s: float,
-        ttl_s: float | None,
-        late_to: str | None,
-    ) -> Slicing:
-        """Let a ready function say what it needs, and declare what it writes."""
-        schemas = {}
-        for topic in inputs:
-            declared = self.declared.get(topic)
-            if declared is None or declared.schema is None:
-                hint = f"declare it before: pipeline.topic({topic!r}, ...)"
-                raise InputError("reads", f"the columns of {topic!r} are not known", hint)
-            schemas[topic] = declared.schema
-        if writes not in self.declared:
-            schema = ready.output_schema(schemas)
-            self.declared[writes] = DeclaredTopic(name=writes, schema=schema)
-        return ready.slicing(schemas, slices=slices, delay_s=delay_s, ttl_s=ttl_s, late_to=late_to)
-
-    def ingest(self, writes: str, *, time: str | None = None, was: str | None = None) -> Decorator:
-        """Add a function that reads from outside: fn(spark) -> streaming frame.
-
-        `time` names a timestamp column: its value is the event time of a row (`_event`), which
-        windows and watermarks go by. A row with a null there, and every row without `time`, has
-        the time of its arrival. Latency is counted from the arrival in any case.
-        """
-        return self.of_kind("ingest", (), writes, Options(max_replicas=1, time=time), was)
-
-    def egress(
-        self,
-        reads: str | Sequence[str],
-        *,
-        min_replicas: int = 1,
-        max_replicas: int = 8,
-        replicas: int = 1,
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function that writes outside: fn(df) -> df.writeStream with format and options."""
-        options = Options(min_replicas=min_replicas, max_replicas=max_replicas, replicas=replicas)
-        return self.of_kind("egress", reads, None, options, was)
-
     @property
     def topics(self) -> dict[str, DeclaredTopic]:
-        """Every topic: those that are declared, and those that follow from the operators."""
+        """All topics: declared ones, and those that follow from the operators."""
         topics = dict(self.declared)
         for operator in self.operators.values():
             if operator.options.on_error == "dead-letter":
@@ -348,59 +138,46 @@ class Pipeline:
             find_kind(operator.kind).add_topics(operator, topics)
         return topics
 
+    def run(
+        self,
+        workload: "str | Workload | None" = None,
+        policy: "str | Policy | None" = None,
+        *,
+        out: "str | Path | None" = None,
+        spark: "SparkSession | None" = None,
+        background: bool = False,
+        available_now: bool = False,
+        progress: bool | None = None,
+        allow_removal: Iterable[str] = (),
+        **options: "Unpack[RunOptions]",
+    ) -> "Run":
+        """Run this pipeline on Spark; see `penstock.run`, which also takes names and files."""
+        # the API is above this room; it is loaded when a run starts
+        from penstock.api.execution import run  # noqa: PLC0415
+
+        return run(
+            self,
+            workload,
+            policy,
+            out=out,
+            spark=spark,
+            background=background,
+            available_now=available_now,
+            progress=progress,
+            allow_removal=allow_removal,
+            **options,
+        )
+
     def check(self) -> Topology:
-        """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
+        """Return the topology, or raise `InputError` with the first problem."""
         return validation.check(self)
 
     def check_scaled(self) -> Topology:
-        """Like `check`, for the operators alone whose replicas a policy decides on.
+        """Return the topology of the operators whose replicas a policy decides on; see `check`.
 
         Ingest and egress have none: an operator behind an ingest is a source for policies.
         """
         return self.check().restrict({name for name, op in self.operators.items() if op.scales})
-
-    def of_kind(
-        self,
-        kind: str,
-        reads: str | Sequence[str],
-        writes: str | None,
-        options: Options = Options(),  # noqa: B008  (immutable)
-        was: str | None = None,
-    ) -> Decorator:
-        """Add a function of any kind that is built in or registered."""
-        inputs = (reads,) if isinstance(reads, str) else tuple(reads)
-
-        def decorate(function: Callable[..., Any]) -> Operator:
-            name = getattr(function, "__name__", type(function).__name__)
-            return self._register(kind, name, function, inputs, writes, options, was)
-
-        return decorate
-
-    def _register(
-        self,
-        kind: str,
-        name: str,
-        function: Callable[..., Any],
-        reads: tuple[str, ...],
-        writes: str | None,
-        options: Options,
-        was: str | None,
-        slicing: Slicing | None = None,
-    ) -> Operator:
-        operator = Operator(
-            name=name,
-            kind=kind,
-            function=function,
-            reads=reads,
-            writes=writes,
-            options=options,
-            slicing=slicing,
-            was=was,
-            topics=self.declared,
-        )
-        validation.check_new(operator, self.operators)
-        self.operators[operator.name] = operator
-        return operator
 
 
 def _add(topics: dict[str, DeclaredTopic], name: str, schema: Any) -> None:

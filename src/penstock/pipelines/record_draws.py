@@ -1,8 +1,7 @@
-"""Numbers drawn by record: record 17 gets the same ones whenever and wherever it is made.
+"""Random numbers by record: record 17 gets the same ones whenever and wherever it is generated.
 
-A generator that is asked for one number after the other cannot make a record again without all
-before it. Here the number of the record is mixed into the draw instead, whole arrays at a time;
-each kind of draw has a stream of its own, known by a name.
+A sequential generator cannot repeat a record without all records before it. Here the number of the
+record is mixed into the draw, whole arrays at a time. Each kind of draw has a named stream.
 
 >>> import numpy as np
 >>> bool((uniform(np.arange(100), "height")[40:45] == uniform(np.arange(40, 45), "height")).all())
@@ -30,7 +29,7 @@ _LAST_SHIFT = np.uint64(31)
 
 
 def bits(ids: Ids, stream: str) -> NDArray[np.uint64]:
-    """Return 64 bits for each number, all as likely."""
+    """Return 64 bits for each number, all equally likely."""
     begin = np.uint64(crc32(stream.encode()) << 32)
     mixed: NDArray[np.uint64] = (ids.astype(np.uint64) + begin) * _STEP
     for shift, factor in _ROUNDS:
@@ -45,7 +44,7 @@ def uniform(ids: Ids, stream: str, low: float = 0.0, high: float = 1.0) -> Float
 
 
 def pick(ids: Ids, stream: str, choices: int) -> Indices:
-    """Return one of 0, ..., choices - 1 for each record, each as likely."""
+    """Return one of 0, ..., choices - 1 for each record, each equally likely."""
     return (uniform(ids, stream) * choices).astype(np.intp)
 
 

@@ -1,4 +1,4 @@
-"""Topics and operators that have another name than before, as `was=` declares it."""
+"""Renamed topics and operators, as `was=` declares them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Renames:
 
 
 def check_declared(pipeline: "Pipeline") -> None:
-    """Refuse old names that are still in use, or that two things claim."""
+    """Raise `InputError` for old names that are still in use, or are declared twice."""
     _check_names("topic", {name: topic.was for name, topic in pipeline.topics.items()})
     _check_names("operator", {name: op.was for name, op in pipeline.operators.items()})
 
@@ -42,9 +42,9 @@ def _check_names(kind: str, was: Mapping[str, str | None]) -> None:
 
 
 def find_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> Renames:
-    """Return which names of an old description are others in a new one.
+    """Return the names of an old description that a new one changes.
 
-    A declaration that was carried out at an earlier start says nothing any more.
+    A rename that an earlier start carried out is ignored.
     """
     operators = _declared(old["operators"], new["operators"])
     topics = _declared(old["topics"], new["topics"])

@@ -1,7 +1,7 @@
-"""What the functions of operators need open: a model, a connection; once in each process."""
+"""Resources of operators: models and connections that a process opens once, or gets ready-made."""
 
 import atexit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -10,12 +10,13 @@ from penstock.pipelines.operator import Operator
 
 _open: dict[tuple[str, str], Any] = {}
 _closing = ExitStack()
+_NOTHING = object()
 
 
 def resource_of(operator: Operator, run: str = "") -> Any:
     """Return the operator's resource, opened by the first call in this process; or None.
 
-    `run` tells two runs apart that one process works for: each has its own.
+    `run` separates two runs in one process: each has its own resource.
     """
     key = (run, operator.name)
     if operator.options.resource is None:
@@ -28,7 +29,7 @@ def resource_of(operator: Operator, run: str = "") -> Any:
 
 
 def close_all() -> None:
-    """Close everything that is open in this process, what was opened last first."""
+    """Close all resources of this process, in the reverse order of opening."""
     _open.clear()
     _closing.close()
 
@@ -53,3 +54,30 @@ def opened(operator: Operator) -> Iterator[Any]:
             problem = f"cannot be opened: {type(error).__name__}: {error}"
             raise InputError(f"{operator.name}.resource", problem, where=operator.where) from error
         yield resource
+
+
+class SharedResource:
+    """A resource that is made once, where the run starts, and sent to every process.
+
+    For a model that is slow to train and small to send. A connection is opened by each process.
+
+    >>> import pickle
+    >>> model = pickle.loads(pickle.dumps(SharedResource(lambda: [1, 2])))
+    >>> model()
+    [1, 2]
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._made = make, _NOTHING
+
+    def __call__(self) -> Any:
+        if self._made is _NOTHING:
+            self._made = self._make()
+        return self._made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self(),)
+
+
+def _restore(made: Any) -> SharedResource:
+    return SharedResource(lambda: made)

@@ -1,7 +1,7 @@
-"""Rows that somebody made, brought under the schema of their topic.
+"""Converts rows of a function to the schema of their topic.
 
-What loses nothing and surprises nobody is done: columns in another order, a narrow number in a
-wide column, a time in other units. Everything else is an error that names the column.
+Lossless conversions are done: columns in another order, a narrow number in a wide column, a time
+in other units. Everything else is an error that names the column.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def _table(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     arrays = {}
     for name, values in columns.items():
         at = schema.get_field_index(name)
-        # a column that nobody expects is refused later, together with its type
+        # an unexpected column is refused later, together with its type
         arrays[name] = _column(name, values, schema.field(at).type if at >= 0 else None)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -66,15 +66,15 @@ def _column(name: str, values: Any, wanted: pa.DataType | None) -> Any:
 
 
 def _takes(wanted: pa.DataType, values: Any) -> bool:
-    """Whether Python's values may become this type: Python has one size of number only.
+    """Return whether values of Python may become this type: Python has one size of number only.
 
-    Arrow itself would cut 1.5 to 1, and take 5 for a time.
+    Arrow alone would cut 1.5 to 1, and accept 5 as a time.
     """
-    found = pa.array(values).type
-    whole = bool(types.is_integer(found))
-    if types.is_floating(wanted) and (whole or types.is_floating(found)):
+    given = pa.array(values).type
+    whole = bool(types.is_integer(given))
+    if types.is_floating(wanted) and (whole or types.is_floating(given)):
         return True
-    return (whole and bool(types.is_integer(wanted))) or _loses_nothing(found, wanted)
+    return (whole and bool(types.is_integer(wanted))) or _loses_nothing(given, wanted)
 
 
 def _widened(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
@@ -94,22 +94,22 @@ def _widened(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBat
     return type(rows).from_arrays(arrays, rows.schema.names)
 
 
-def _loses_nothing(found: pa.DataType, wanted: pa.DataType) -> bool:
-    if found == wanted or types.is_null(found):
+def _loses_nothing(given: pa.DataType, wanted: pa.DataType) -> bool:
+    if given == wanted or types.is_null(given):
         return True
-    if types.is_dictionary(found):
-        return _loses_nothing(found.value_type, wanted)
-    if types.is_timestamp(found) and types.is_timestamp(wanted):
-        # a time without a zone may be anybody's; one with a zone is the same moment in UTC
-        return (found.tz is None) == (wanted.tz is None)
+    if types.is_dictionary(given):
+        return _loses_nothing(given.value_type, wanted)
+    if types.is_timestamp(given) and types.is_timestamp(wanted):
+        # a time without a zone is ambiguous; one with a zone is the same moment in UTC
+        return (given.tz is None) == (wanted.tz is None)
     if types.is_string(wanted):
-        return bool(types.is_large_string(found) or types.is_string_view(found))
+        return bool(types.is_large_string(given) or types.is_string_view(given))
     if types.is_binary(wanted):
         same = (types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)
-        return any(test(found) for test in same)
+        return any(test(given) for test in same)
     for test in (types.is_integer, types.is_floating):
-        if test(found) and test(wanted):
-            return bool(found.bit_width < wanted.bit_width)
+        if test(given) and test(wanted):
+            return bool(given.bit_width < wanted.bit_width)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Columns of text: joined, chosen and split with Arrow, no row by itself."""
+"""Columns of text: joined, chosen and split with Arrow, whole columns at a time."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +9,17 @@ import pyarrow.compute
 
 from penstock.pipelines.record_draws import Indices
 
-#: Arrow makes its functions when it is imported, where no type checker sees them.
+#: pyarrow.compute creates its functions at import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 
 def word_list(text: str) -> tuple[str, ...]:
-    """Split words that are written one behind the other, as they are easiest to read."""
+    """Split a text into words."""
     return tuple(text.split())
 
 
 def join(*parts: pa.Array | str) -> pa.Array:
-    """Write columns and fixed pieces of text one behind the other.
+    """Concatenate columns and fixed texts, row by row.
 
     >>> join("<", pa.array(["a", "b"]), ">").to_pylist()
     ['<a>', '<b>']
@@ -37,14 +37,14 @@ def choose(choices: Sequence[str], which: Indices) -> pa.Array:
 
 
 def words(texts: pa.Array) -> tuple[pa.Array, Indices]:
-    """Return all words in small letters, one after the other, and which text each is from.
+    """Return all words in lower case, one after the other, and which text each is from.
 
-    >>> found, row = words(pa.array(["Not today!", "", "we'll see"]))
-    >>> found.to_pylist(), row.tolist()
+    >>> parts, row = words(pa.array(["Not today!", "", "we'll see"]))
+    >>> parts.to_pylist(), row.tolist()
     (['not', 'today', "we'll", 'see'], [0, 0, 2, 2])
     """
     plain = pc.replace_substring_regex(pc.utf8_lower(texts), r"[^\pL\pN' ]+", " ")
     split = pc.utf8_split_whitespace(plain)
-    found, row = pc.list_flatten(split), pc.list_parent_indices(split)
-    some = pc.not_equal(found, "")
-    return found.filter(some), row.filter(some).to_numpy().astype(np.intp)
+    parts, row = pc.list_flatten(split), pc.list_parent_indices(split)
+    some = pc.not_equal(parts, "")
+    return parts.filter(some), row.filter(some).to_numpy().astype(np.intp)

@@ -1,4 +1,4 @@
-"""What a pipeline says about its topics: their rows, how long they stay, and who makes them."""
+"""Declarations of topics: their columns, their retention, and the functions that produce rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from penstock.workloads.pattern import ArrivalName
 #: Makes rows of a source: (number of the first record, when each is due) -> table.
 MakeRows = Callable[[int, pa.Array], pa.Table]
 
-#: What is known about a record that an operator failed on; the row itself is written as JSON.
+#: The columns of a record that an operator failed on; the row is written as JSON.
 ERRORS_SCHEMA = parse_schema("topic string, offset long, error string, row string")
 
 
@@ -21,7 +21,7 @@ class DeclaredTopic:
     """A topic as it is declared, or as it follows from the operators that fill it."""
 
     name: str
-    #: Without `_event`; None if it shows at the start only, from what a frame operator returns.
+    #: Without `_event`; None if only the start shows it, from the result of a frame operator.
     schema: pa.Schema | None
     #: How long records stay: "read", or a time or a size such as "10 minutes" and "2 GB".
     keep: str = "read"
@@ -29,23 +29,23 @@ class DeclaredTopic:
     external: bool = False
     #: How its rows are ordered for an operator with keyed state that reads them.
     partition: Partition | None = None
-    #: The name that it had at an earlier start of a run, if that was another.
+    #: Its name at an earlier start of the run, if it was renamed.
     was: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Rows for a topic that no operator fills, made by a function as a workload asks for them."""
+    """A function that produces the rows of a topic as a workload demands them."""
 
     topic: str
     make: MakeRows
     arrivals: ArrivalName
-    #: Its part of the workload, if several topics have to be in proportion.
+    #: Its part of the workload, if several topics are in proportion.
     share: float = 1.0
 
 
 def errors_topic(operator: str) -> str:
-    """Name the topic for what an operator failed on.
+    """Return the name of the topic for rows that an operator failed on.
 
     >>> errors_topic("resize")
     'resize-errors'

@@ -1,4 +1,4 @@
-"""Trying an operator on a few rows, without a stream and mostly without Spark."""
+"""Tries an operator on a few rows, without a stream and mostly without Spark."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def try_rows(
     schema: str | pa.Schema | None = None,
     spark: "SparkSession | None" = None,
 ) -> list[Row]:
-    """Run an operator on rows and return what comes out; see `Operator.try_rows`."""
+    """Run an operator on rows and return its output; see `Operator.try_rows`."""
     kind = find_kind(operator.kind)
     kind.check_try_out(operator)
     try:
@@ -66,11 +66,11 @@ def try_frame(operator: Operator, batch: pa.RecordBatch, spark: "SparkSession | 
     return rows
 
 
-def _check_columns(operator: Operator, found: pa.Schema) -> None:
-    """Refuse what the topic would refuse in a run."""
+def _check_columns(operator: Operator, returned: pa.Schema) -> None:
+    """Raise `InputError` for columns that the topic would refuse in a run."""
     if operator.output_schema is None:
         return
-    declared, shown = (_loose(without_event(each)) for each in (operator.output_schema, found))
+    declared, shown = (_loose(without_event(each)) for each in (operator.output_schema, returned))
     if difference := first_difference(declared, shown):
         problem = f"its rows do not fit topic {operator.writes}: {difference}"
         hint = "cast in the operator, or change the topic's schema"
@@ -78,14 +78,14 @@ def _check_columns(operator: Operator, found: pa.Schema) -> None:
 
 
 def _loose(schema: pa.Schema) -> pa.Schema:
-    """The same columns, each of which may be null: a run does not ask for more."""
+    """Return the columns as nullable: a run requires no more."""
     return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])
 
 
 def _schema(operator: Operator, schema: str | pa.Schema | None) -> pa.Schema | None:
     given = parse_schema(schema) if isinstance(schema, str) else schema
-    found = operator.input_schema if given is None else given
-    return None if found is None else without_event(found)
+    columns = operator.input_schema if given is None else given
+    return None if columns is None else without_event(columns)
 
 
 def _given(
@@ -105,17 +105,17 @@ def _given(
 
 
 def _inferred(columns: Mapping[str, Any]) -> pa.Schema:
-    hint = 'tell it: try_rows(rows, schema="id long, amount double")'
+    hint = 'give it: try_rows(rows, schema="id long, amount double")'
     if not columns:
-        raise InputError("schema", "is not declared, and there are no rows to tell it", hint)
+        raise InputError("schema", "is not declared, and there are no rows to derive it from", hint)
     try:
         return without_event(pa.table(columns).schema)
     except pa.ArrowException as error:
-        raise InputError("schema", f"cannot be told from the rows: {error}", hint) from None
+        raise InputError("schema", f"cannot be derived from the rows: {error}", hint) from None
 
 
 def _columns(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> dict[str, Any]:
-    """Turn rows into columns; what a row does not have is null."""
+    """Turn rows into columns; missing values are null."""
     known = dict.fromkeys(schema.names if schema is not None else ())
     for row in rows:
         for name in row:

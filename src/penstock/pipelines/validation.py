@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a pipeline, found before anything starts."""
+"""Checks a pipeline before anything starts: names, feeds, topics, topology, columns."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError, nearest
+from penstock.pipelines.kinds.kind import Schemas, find_kind
 from penstock.pipelines.kinds.schemas import how_to_declare
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.operator_validation import check_operator, check_signature
 from penstock.pipelines.renames import check_declared
-from penstock.pipelines.schema_validation import check_schemas
 from penstock.pipelines.source_location import place_of
-from penstock.pipelines.topic_declaration import DeclaredTopic
-from penstock.topics.schema import EVENT
+from penstock.pipelines.topic_declaration import ERRORS_SCHEMA, DeclaredTopic, errors_topic
+from penstock.topics.schema import EVENT, first_difference
 from penstock.workloads.pattern import ArrivalName
 
 if TYPE_CHECKING:
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
-# --- one by one, while the file is read
+# --- single declarations, while the file is read
 
 
 def check_name(kind: str, name: str) -> None:
-    """A name is part of file names and of options on the command line."""
+    """Raise `InputError` unless a name can be part of file names and command-line options."""
     if not _NAME.fullmatch(name):
         hint = "letters, digits, '_', '-' and '.' make a name, such as tweets-complex"
         raise InputError(kind, f"cannot be called {name!r}", hint)
 
 
 def check_columns(schema: pa.Schema) -> pa.Schema:
-    """Nobody declares `_event`: every topic has it."""
+    """Return the schema; `InputError` if it declares `_event`, which every topic has."""
     if EVENT in schema.names:
         raise InputError("schema", f"names {EVENT!r}", "leave it out: every topic has it")
     return schema
 
 
 def check_new(operator: Operator, others: Mapping[str, Operator]) -> None:
-    """Operators are told apart by the names of their functions."""
+    """Raise `InputError` unless an operator has a new and valid name."""
     if isinstance(operator.function, Operator):
         known = operator.function
         hint = "write a second function that calls the first"
@@ -57,11 +57,11 @@ def check_new(operator: Operator, others: Mapping[str, Operator]) -> None:
         raise InputError(operator.name, problem, hint, operator.where)
 
 
-# --- the whole
+# --- the whole pipeline
 
 
 def check(pipeline: "Pipeline") -> Topology:
-    """Return who feeds whom, or raise `InputError` with the first thing that is wrong."""
+    """Return the topology, or raise `InputError` with the first problem."""
     objective_s = pipeline.objective_s
     if objective_s is not None and not 0 < objective_s < float("inf"):
         raise InputError("objective_s", f"must be above 0, got {objective_s}")
@@ -82,7 +82,7 @@ def check(pipeline: "Pipeline") -> Topology:
     check_declared(pipeline)
     topology = _topology(operators)
     for operator in operators:
-        check_schemas(operator, topics)
+        _check_schemas(operator, topics)
     return topology
 
 
@@ -103,15 +103,15 @@ def _check_feeds(pipeline: "Pipeline") -> None:
 
 
 def _fillers(pipeline: "Pipeline") -> dict[str, str]:
-    """Who fills each topic; there must be one at most."""
-    found: dict[str, str] = {}
+    """Return what fills each topic; `InputError` if a topic is filled twice."""
+    fillers: dict[str, str] = {}
 
-    def fill(topic: str, who: str, where: str) -> None:
-        if topic in found:
-            problem = f"is filled by {found[topic]} and by {who}"
-            hint = 'give each a topic of its own; an operator can read both: reads=["a", "b"]'
+    def fill(topic: str, filler: str, where: str) -> None:
+        if topic in fillers:
+            problem = f"is filled by {fillers[topic]} and by {filler}"
+            hint = 'write to two topics; an operator can read both: reads=["a", "b"]'
             raise InputError(f"topics.{topic}", problem, hint, where)
-        found[topic] = who
+        fillers[topic] = filler
 
     for topic in pipeline.declared.values():
         if topic.external:
@@ -122,7 +122,7 @@ def _fillers(pipeline: "Pipeline") -> dict[str, str]:
     for operator in pipeline.operators.values():
         for name in operator.fills:
             fill(name, f"operator {operator.name!r}", operator.where)
-    return found
+    return fillers
 
 
 def _check_reads(operators: Iterable[Operator], topics: Mapping[str, DeclaredTopic]) -> None:
@@ -161,3 +161,31 @@ def _topology(operators: Iterable[Operator]) -> Topology:
         field = cycle.field.replace("upstream", "reads")
         hint = "a pipeline is acyclic: let one of them read or write another topic"
         raise InputError(field, cycle.problem, hint) from None
+
+
+def _check_schemas(operator: Operator, topics: Mapping[str, DeclaredTopic]) -> None:
+    """Check the columns that are known; those of a frame operator are known at the start."""
+    known = {name: topic.schema for name, topic in topics.items() if topic.schema is not None}
+    try:
+        inputs = {topic: known[topic] for topic in operator.reads if topic in known}
+        find_kind(operator.kind).check_schemas(operator, inputs, topics)
+        _check_side_outputs(operator, known)
+    except InputError as wrong:
+        raise wrong.under(operator.name).at(operator.where) from None
+
+
+def _check_side_outputs(operator: Operator, known: Schemas) -> None:
+    options = operator.options
+    if options.on_error == "dead-letter":
+        _check_fits("on_error", errors_topic(operator.name), ERRORS_SCHEMA, known)
+    if options.dropped_to is not None:
+        inputs = (known[topic] for topic in operator.reads if topic in known)
+        _check_fits("dropped_to", options.dropped_to, next(inputs, None), known)
+
+
+def _check_fits(field: str, topic: str, expected: pa.Schema | None, known: Schemas) -> None:
+    if expected is None or topic not in known:
+        return
+    if differs := first_difference(expected, known[topic]):
+        hint = f"do not declare {topic!r}: it is made with the right columns"
+        raise InputError(field, f"topic {topic!r} does not fit: {differs}", hint)

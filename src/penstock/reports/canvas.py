@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
-from penstock.errors import InputError, missing_package, nearest
+from penstock.errors import InputError, nearest
+from penstock.extras import import_optional
 
 ENDINGS = (".svg", ".png", ".pdf")
 #: A file, whose ending chooses the format, or a text stream, which gets SVG.
@@ -27,10 +28,7 @@ _Box = tuple[float, float, float, float]
 
 def new_figure(height: float) -> Any:
     """Return an empty figure; the height is in inches."""
-    try:
-        figures = import_module("matplotlib.figure")
-    except ImportError:
-        raise missing_package("matplotlib", "drawing a chart", "plots") from None
+    figures = import_optional("matplotlib.figure", "drawing a chart")
     return figures.Figure(figsize=(WIDTH, height), layout="constrained")
 
 

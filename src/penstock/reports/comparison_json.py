@@ -1,35 +1,22 @@
 """A comparison as JSON and as CSV with one line per figure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.lab.comparison.cells import Group, Pair, Row
+from penstock.lab.comparison.grid_comparison import GridComparison
 from penstock.lab.comparison.statistics import Interval
 from penstock.reports.tables import as_csv
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupComparison:
-    """The comparison of one grid, group by group."""
-
-    name: str
-    #: The note of the grid.
-    note: str = ""
-    #: Runs without a result, and all runs of the grid.
-    missing: int = 0
-    runs: int = 0
-    groups: tuple[Group, ...]
-
-
-def as_spreadsheet(grids: Sequence[GroupComparison]) -> str:
+def as_spreadsheet(grids: Sequence[GridComparison]) -> str:
     """Return one line for each cell and figure, as CSV."""
     head = ("grid", "group", "cell", "policy", "on_front", "seeds")
     lines = ((grid.name, *line) for grid in grids for g in grid.groups for line in _lines(g))
     return as_csv((*head, "figure", "mean", "low", "high"), lines)
 
 
-def as_json(grid: GroupComparison) -> dict[str, Any]:
+def as_json(grid: GridComparison) -> dict[str, Any]:
     """Return all figures as JSON."""
     return {
         "name": grid.name,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from penstock.core.numbers import table_number
 from penstock.lab.comparison.cells import (
@@ -15,9 +16,10 @@ from penstock.lab.comparison.cells import (
     Pair,
     Row,
 )
+from penstock.lab.comparison.grid_comparison import GridComparison
 from penstock.lab.comparison.statistics import Interval
+from penstock.lab.grid.runner import GRID_FILE
 from penstock.reports.canvas import render_svg
-from penstock.reports.comparison_json import GroupComparison
 from penstock.reports.page import Drawing, Section, make_page
 from penstock.reports.pictures import Point, Range, draw_pareto
 from penstock.reports.tables import (
@@ -61,7 +63,7 @@ _DETERMINISTIC = (
 Writer = Callable[[float | None, float, float], str]
 
 
-def as_terminal(grids: Sequence[GroupComparison]) -> str:
+def as_terminal(grids: Sequence[GridComparison]) -> str:
     """Return tables and rankings as plain text."""
     parts = []
     for grid in grids:
@@ -76,7 +78,7 @@ def as_terminal(grids: Sequence[GroupComparison]) -> str:
     return "\n".join([*parts, *_legend(grids)])
 
 
-def as_document(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
+def as_document(heading: str, grids: Sequence[GridComparison], command: str) -> str:
     """Return tables, rankings and pairs as Markdown; one section per grid if there are several."""
     parts = [f"# {heading}", "", f"Made by `{command}`.", ""]
     parts += [line for note in (*_notes(grids), *_legend(grids)) for line in (note, "")]
@@ -94,7 +96,7 @@ def as_document(heading: str, grids: Sequence[GroupComparison], command: str) ->
     return "\n".join(parts)
 
 
-def as_page(heading: str, grids: Sequence[GroupComparison], command: str) -> str:
+def as_page(heading: str, grids: Sequence[GridComparison], command: str) -> str:
     """Return one HTML page with a picture for each group."""
     whole = _overview(grids)
     sections = [Section(title="Overview", tables=(whole,))] if whole is not None else []
@@ -110,7 +112,7 @@ def as_page(heading: str, grids: Sequence[GroupComparison], command: str) -> str
     return make_page(heading, sections, *_notes(grids), f"Made by: {command}")
 
 
-def _overview(grids: Sequence[GroupComparison]) -> Table | None:
+def _overview(grids: Sequence[GridComparison]) -> Table | None:
     """Return one row per group; None for a single group, which has a table already."""
     groups = [(_group_title(grids, grid, group), group) for grid in grids for group in grid.groups]
     if len(groups) < 2:
@@ -121,7 +123,7 @@ def _overview(grids: Sequence[GroupComparison]) -> Table | None:
     return Table(title=heading, columns=("", *labels), rows=tuple(rows))
 
 
-def _group_title(grids: Sequence[GroupComparison], grid: GroupComparison, group: Group) -> str:
+def _group_title(grids: Sequence[GridComparison], grid: GridComparison, group: Group) -> str:
     """Return the name of a group, with its grid if there are several."""
     return f"{grid.name}: {group.name}" if len(grids) > 1 else group.name
 
@@ -165,7 +167,7 @@ def _over(group: Group) -> str:
     return f"is the larger half of the 95 % interval over {len(group.seeds)} paired seeds"
 
 
-def _legend(grids: Sequence[GroupComparison]) -> list[str]:
+def _legend(grids: Sequence[GridComparison]) -> list[str]:
     """Return the meaning of the signs between policies, once."""
     return list(dict.fromkeys(_steps(group) for grid in grids for group in grid.groups))
 
@@ -181,7 +183,7 @@ def _has_pairs(group: Group) -> bool:
     return bool(group.pairs) and len(group.seeds) > 1
 
 
-def _notes(grids: Sequence[GroupComparison]) -> Iterator[str]:
+def _notes(grids: Sequence[GridComparison]) -> Iterator[str]:
     """Yield the notes of the grids, equal ones once."""
     for note in dict.fromkeys(grid.note for grid in grids if grid.note):
         names = ", ".join(grid.name for grid in grids if grid.note == note)
@@ -265,3 +267,13 @@ def _point(row: Row) -> Point | None:
 def _range(interval: Interval) -> Range:
     mean, low, high = interval if interval.is_known else (interval.mean,) * 3
     return Range(mean=mean, low=low, high=high)
+
+
+def gap_notes(grid: GridComparison, directory: Path) -> Iterator[str]:
+    """Yield which runs are missing or outdated, and the command that runs them."""
+    again = f"; penstock lab run {directory / GRID_FILE} --out {directory} runs them"
+    if grid.missing:
+        yield f"{grid.missing} runs are missing{again}"
+    if grid.outdated:
+        changed = "the pipeline, policy, workload or simulator changed since"
+        yield f"{grid.outdated} runs are outdated: {changed}{again} again"

@@ -46,7 +46,7 @@ class LiveView:
         self._decisions: deque[str] = deque(maxlen=_DECISIONS)
         self.notice = ""
 
-    def look(self, progress: RunProgress) -> None:
+    def show_progress(self, progress: RunProgress) -> None:
         """Take the progress between two ticks."""
         self._progress = progress
         if progress.snapshot is None:

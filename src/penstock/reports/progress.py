@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from penstock.core.progress import WorkProgress
+from penstock.reports.terminal import can_redraw, terminal_size
 
 _WIDTH = 30
 
@@ -25,7 +26,7 @@ class ProgressBar:
         *,
         resumes: bool = True,
     ) -> None:
-        self._title, self._stream, self._clock = title, stream or sys.stderr, clock
+        self.title, self._stream, self._clock = title, stream or sys.stderr, clock
         self._resumes = resumes
         self._began_s = clock()
         self._tenths = 0
@@ -38,7 +39,7 @@ class ProgressBar:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the line; after an interrupt, say how to resume."""
         new = self.last.total - self.last.kept
-        if self._stream.isatty() and new:
+        if can_redraw(self._stream) and new:
             print(file=self._stream)
         if kind is KeyboardInterrupt and self._resumes:
             print("interrupted; the same command resumes", file=self._stream)
@@ -48,23 +49,25 @@ class ProgressBar:
         self.last = progress
         done, new = progress.done, progress.total - progress.kept
         if done == 0:
-            self._began_s = self._clock()
+            self._began_s, self._tenths = self._clock(), 0
             if progress.kept:
                 stored = f"{progress.kept} of {progress.total} exist already"
-                print(f"{self._title}: {stored}", file=self._stream)
+                print(f"{self.title}: {stored}", file=self._stream)
         if not new:
             return
-        if self._stream.isatty():
+        if can_redraw(self._stream):
             full = _WIDTH * done // new
             bar = f"[{'#' * full}{'.' * (_WIDTH - full)}]"
-            print(f"\r{self._line(done, new, bar)}  ", end="", file=self._stream, flush=True)
+            # a line that fills the last column would wrap, and could not be drawn over
+            line = f"{self._line(done, new, bar)}  "[: terminal_size(self._stream).columns - 1]
+            print(f"\r{line}", end="", file=self._stream, flush=True)
         elif done * 10 // new > self._tenths:
             self._tenths = done * 10 // new
             print(self._line(done, new), file=self._stream, flush=True)
 
     def _line(self, done: int, new: int, bar: str = "") -> str:
         elapsed_s = self._clock() - self._began_s
-        parts = [f"{self._title}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
+        parts = [f"{self.title}:", bar, f"{100 * done // new:3d} %, {done} of {new}"]
         if done == new:
             parts.append(f"in {duration(elapsed_s)}")
         elif done:

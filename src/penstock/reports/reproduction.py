@@ -1,21 +1,16 @@
 """Verdicts on the claims of papers as text, Markdown and HTML."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from penstock.core.numbers import table_number
-from penstock.lab.papers.claims import ClaimAnswer, Verdict
-from penstock.lab.papers.experiments import PaperExperiments, PaperFigure
+from penstock.lab.papers.claims import Verdict
 from penstock.lab.papers.printed_tables import count_ordered_pairs, mean_figures
+from penstock.lab.papers.reproduction import Chapter, RedrawnFigure
 from penstock.reports.canvas import render_svg
 from penstock.reports.page import Drawing, Section, make_page
 from penstock.reports.pictures import Panel, PictureLine, draw_over_time
 from penstock.reports.tables import Table, as_markdown
-
-Results = Mapping[str, Sequence[Mapping[str, Any]]]
-#: One run of a cell as curves: panel -> points of (minutes, value).
-Curves = Mapping[str, Sequence[tuple[float, float]]]
 
 LEAD = (
     "Every claim of the papers that a simulator can decide, judged over paired seeds: the claim, "
@@ -31,32 +26,6 @@ PANELS = {
     "age": ("age of records at the source", "s", False),
     "backlog": ("backlog", "records", False),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedrawnFigure:
-    """A figure with its runs and their policies."""
-
-    figure: PaperFigure
-    curves: Mapping[str, Curves]
-    policies: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chapter:
-    """A paper's verdicts."""
-
-    published: PaperExperiments
-    seeds: int
-    verdicts: tuple[Verdict, ...]
-    results: Results
-    figures: tuple[RedrawnFigure, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """Return the number of claims for each answer."""
-        counts = [(a, sum(v.answer is a for v in self.verdicts)) for a in ClaimAnswer]
-        return f"{len(self.verdicts)} claims: " + ", ".join(f"{n} {a}" for a, n in counts)
 
 
 def to_text(chapter: Chapter) -> str:
@@ -187,3 +156,18 @@ def _line(cell: str, redrawn: RedrawnFigure, panel: str) -> PictureLine:
         values=[value for _, value in points],
         policy=policy,
     )
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as JSON."""
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "where": claim.where,
+        "says": claim.says,
+        "answer": str(verdict.answer),
+        "measured": verdict.measured,
+        "published": claim.published,
+        "why": claim.why,
+        "without": verdict.without,
+    }

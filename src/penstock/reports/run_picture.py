@@ -1,19 +1,62 @@
-"""The picture of one run: load, replicas, queues and latency over time."""
+"""Pictures over time: load, replicas, queues and latency of one run, or several runs together."""
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from penstock.control.loop import Tick
+from penstock.core.histogram import merge_histograms
+from penstock.reports.canvas import Target
 from penstock.reports.pictures import Panel, PictureLine, draw_over_time
 from penstock.runs.journal import Journal
 from penstock.runs.tick_json import operators_of
 
 
-def draw_run(journal: Journal, target: Path, title: str) -> None:
-    """Draw a journal into a file; missing measurements leave a gap, or no panel."""
+def draw_run(journal: Journal, target: Target, title: str) -> None:
+    """Draw a journal into a file or stream; missing measurements leave a gap, or no panel."""
     panels = _panels(journal.ticks, journal.run.get("objective_s"))
     draw_over_time([panel for panel in panels if _has_values(panel)], target, title)
+
+
+def draw_comparison(journals: Mapping[str, Journal], target: Target, title: str = "") -> None:
+    """Draw replicas and latency of several runs over the same time, one line per run."""
+    objectives = {journal.run.get("objective_s") for journal in journals.values()}
+    panels = [
+        Panel(
+            title="replicas that run",
+            unit="replicas",
+            lines=tuple(
+                _run_line(name, journal, [sum(t.status.running.values()) for t in journal.ticks])
+                for name, journal in journals.items()
+            ),
+            steps=True,
+        ),
+        Panel(
+            title="latency from due to done, 95 % of the records below",
+            unit="s",
+            lines=tuple(
+                _run_line(name, journal, [_latency_p95(tick) for tick in journal.ticks])
+                for name, journal in journals.items()
+            ),
+            level=objectives.pop() if len(objectives) == 1 else None,
+            level_name="objective",
+        ),
+    ]
+    draw_over_time([panel for panel in panels if _has_values(panel)], target, title)
+
+
+def _run_line(name: str, journal: Journal, values: Sequence[float]) -> PictureLine:
+    return PictureLine(
+        label=name,
+        minutes=[tick.at / 60 for tick in journal.ticks],
+        values=values,
+        policy=str(journal.run.get("policy", "")),
+    )
+
+
+def _latency_p95(tick: Tick) -> float:
+    """Return the latency over all paths; NaN if no record came through."""
+    merged = merge_histograms(tick.status.latency.values())
+    return merged.percentile(95) if merged.count else math.nan
 
 
 def _has_values(panel: Panel) -> bool:

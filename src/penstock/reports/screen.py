@@ -10,6 +10,7 @@ from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBat
 from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import LiveView, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
+from penstock.reports.terminal import can_redraw, has_styles, terminal_size
 from penstock.runs.observer import RunProgress, StopRequest
 
 STOPPING = "stopping after the running batches; press Ctrl-C again to stop at once"
@@ -32,7 +33,7 @@ class Screen:
     ) -> None:
         self._live, self._stop = live, stop
         self._stream = stream or sys.stderr
-        self.is_redrawn = self._stream.isatty() and not plain and os.environ.get("TERM") != "dumb"
+        self.is_redrawn = can_redraw(self._stream) and not plain
         #: Number of lines of the last drawing, which the next one overwrites.
         self._drawn = 0
         self._progress: RunProgress | None = None
@@ -44,10 +45,10 @@ class Screen:
         self._wipe()
         print(text, file=self._stream, flush=True)
 
-    def look(self, progress: RunProgress) -> None:
+    def show_progress(self, progress: RunProgress) -> None:
         """Draw the current progress."""
         self._progress = progress
-        self._live.look(progress)
+        self._live.show_progress(progress)
         if self.is_redrawn:
             self._draw()
 
@@ -70,9 +71,9 @@ class Screen:
 
     def _draw(self) -> None:
         self._live.notice = STOPPING if self._stop.is_asked else ""
-        size = _size(self._stream)
+        size = terminal_size(self._stream)
         lines = self._live.lines(size.columns, size.lines)
-        first = f"{_BOLD}{lines[0]}{_PLAIN}"
+        first = f"{_BOLD}{lines[0]}{_PLAIN}" if has_styles(self._stream) else lines[0]
         text = "\n".join([first, *lines[1:]])
         # one write, so that the picture never appears half drawn
         self._stream.write(f"{self._up()}{_HIDE}{_BELOW}{text}\n")
@@ -103,14 +104,6 @@ class Screen:
 
 def restore(stream: TextIO | None = None) -> None:
     """Show the cursor of the terminal again; safe in a signal handler."""
-    descriptor = (stream or sys.stderr).fileno()
-    if os.isatty(descriptor):
-        os.write(descriptor, f"{_SHOW}\n".encode())
-
-
-def _size(stream: TextIO) -> os.terminal_size:
-    try:
-        size = os.get_terminal_size(stream.fileno())
-    except (OSError, ValueError):
-        return os.terminal_size((100, 40))
-    return os.terminal_size((size.columns or 100, size.lines or 40))
+    stream = stream or sys.stderr
+    if can_redraw(stream):
+        os.write(stream.fileno(), f"{_SHOW}\n".encode())

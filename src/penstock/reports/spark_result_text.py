@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from penstock.control.loop import Tick
-from penstock.core.histogram import Histogram
+from penstock.core.histogram import merge_histograms
 from penstock.core.numbers import pretty, table_number
 from penstock.reports.result_text import late_text, percent
 from penstock.reports.tables import align_rows
@@ -194,7 +194,7 @@ def _done_by_operators(accounts: Mapping[str, OperatorAccount]) -> Iterator[str]
 
 
 def _notes(spark: SparkResult, directory: Path | None = None) -> Iterator[str]:
-    service_s = spark.numbers.get("service_s")
+    service_s = spark.build_args.get("service_s")
     if service_s:
         yield ""
         yield from _fold(
@@ -263,9 +263,7 @@ def _draw_line(ticks: Sequence[Tick], values: Sequence[float], end_s: float, top
 def _means(ticks: Sequence[Tick]) -> list[float]:
     means, last = [], 0.0
     for tick in ticks:
-        merged = Histogram()
-        for histogram in tick.status.latency.values():
-            merged.merge(histogram)
+        merged = merge_histograms(tick.status.latency.values())
         last = merged.mean if merged.count else last
         means.append(last)
     return means

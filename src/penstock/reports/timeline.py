@@ -1,7 +1,7 @@
 """A run over time as text charts: offered load, replicas, changes, latency."""
 
 from penstock.control.loop import Tick
-from penstock.core.histogram import Histogram
+from penstock.core.histogram import merge_histograms
 from penstock.reports.text_charts import Series, chart, chart_width, minutes, resample, short
 
 _ROWS = 4
@@ -28,9 +28,7 @@ class Timeline:
         self._offered.append(records / (tick.at - self._before_s))
         self._before_s, self._before_records = tick.at, status.offered_records
         self._replicas.append(sum(status.running.values()))
-        merged = Histogram()
-        for histogram in status.latency.values():
-            merged.merge(histogram)
+        merged = merge_histograms(status.latency.values())
         self._latency.append(merged.mean if merged.count else None)
         self._changes.append(_change(tick))
         self._executors.append(status.executors)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.core.numbers import pretty
+from penstock.core.numbers import pretty, table_number
 from penstock.reports.tables import Table, as_text
+from penstock.runs.topic_production import ProductionFigures
 from penstock.topics.ddl import kind_text
 from penstock.topics.embedded.check import TopicDamage
 from penstock.topics.embedded.commit import Commit
@@ -172,3 +173,15 @@ def _rows(damage: TopicDamage) -> str:
     if not damage.rows:
         return "unknown"
     return f"{pretty(damage.rows.start)} to {pretty(damage.rows.stop)}"
+
+
+def production_text(figures: ProductionFigures) -> str:
+    """Return the figures of `penstock produce` as one table row."""
+    lag_s = figures["worst_lag_s"]
+    row = {
+        "records": pretty(figures["records"]),
+        "seconds": table_number(figures["seconds"]),
+        "records/s": pretty(round(figures["rate"])),
+        "worst lag": "-" if lag_s is None else f"{table_number(lag_s)} s",
+    }
+    return as_text(Table(columns=tuple(row), rows=(tuple(row.values()),), words=0))

@@ -118,7 +118,7 @@ def _emulated(cells: Sequence[TwinCell]) -> list[str]:
     """Return what was emulated, and in which runs."""
     cells_by_text: dict[str, list[TwinCell]] = {}
     for cell in cells:
-        waits = cell.numbers.get("service_s")
+        waits = cell.build_args.get("service_s")
         parts = [f"times of the workload divided by {pretty(cell.speed_up)}"]
         parts.append(f"rates times {cell.rate_scale:g}")
         if waits and float(waits):

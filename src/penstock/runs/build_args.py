@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from penstock import demos
 from penstock.errors import InputError, nearest
+from penstock.extras import check_optional
 from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.declaration import declare
 from penstock.pipelines.loader import load_file, only_pipeline
@@ -23,16 +24,16 @@ _ROOMS = ("penstock.demos.", "penstock_pipeline_")
 
 
 class BuiltPipeline(NamedTuple):
-    """A pipeline, and all numbers that it was built with."""
+    """A pipeline, and all arguments that it was built with."""
 
     pipeline: Pipeline
-    numbers: Mapping[str, Any]
+    build_args: Mapping[str, Any]
     #: Declares it anew for events that happen as a workload lets them come, where they have times.
     following: Callable[[Workload], Pipeline] | None = None
 
 
 def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
-    """Return a ready pipeline, a query, or what is in a file; numbers go to its `build`."""
+    """Return a ready pipeline, a query, or what is in a file; arguments go to its `build`."""
     if name in QUERIES:
         return _query(name, given)
     pipeline = load_pipeline(name)
@@ -41,20 +42,20 @@ def build_pipeline(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     if not callable(build):
         if given:
             hint = "write def build(service_s: float = 0.2) -> Pipeline, and PIPELINE = build()"
-            raise InputError(SET, f"{name} has no function build to give numbers to", hint)
+            raise InputError(SET, f"{name} has no function build", hint)
         return BuiltPipeline(pipeline, {})
     known = inspect.signature(build).parameters
     read = {key: _read(key, text, known) for key, text in given.items()}
-    numbers = {key: each.default for key, each in known.items()} | read
+    build_args = {key: each.default for key, each in known.items()} | read
     if not read:
-        return BuiltPipeline(pipeline, numbers)
+        return BuiltPipeline(pipeline, build_args)
     built = build(**read)
     if not isinstance(built, Pipeline):
         raise InputError(SET, f"build of {name} returned {type(built).__name__}, not a Pipeline")
     if not module.__name__.startswith("penstock."):
-        # whatever sends the file's functions to other processes looks for the pipeline in it
+        # pickling the file's functions by reference looks the pipeline up in its module
         vars(module).update({k: built for k, value in vars(module).items() if value is pipeline})
-    return BuiltPipeline(built, numbers)
+    return BuiltPipeline(built, build_args)
 
 
 def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
@@ -62,7 +63,7 @@ def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
     del known["query"], known["load"]
     read = {key: _read(key, text, known) for key, text in given.items()}
     chosen = {"variant": first_variant(name), **read}
-    numbers = {key: each.default for key, each in known.items()} | chosen
+    build_args = {key: each.default for key, each in known.items()} | chosen
 
     def following(load: Workload | None) -> Pipeline:
         try:
@@ -70,7 +71,7 @@ def _query(name: str, given: Mapping[str, Any]) -> BuiltPipeline:
         except InputError as wrong:
             raise InputError(f"{SET} {wrong.field}", wrong.problem, wrong.hint) from None
 
-    return BuiltPipeline(following(None), numbers, following)
+    return BuiltPipeline(following(None), build_args, following)
 
 
 def _module_of(pipeline: Pipeline) -> ModuleType:
@@ -79,9 +80,9 @@ def _module_of(pipeline: Pipeline) -> ModuleType:
 
 
 def _read(name: str, value: Any, known: Mapping[str, inspect.Parameter]) -> Any:
-    """Read a number as the function's default has it: a whole one, or any."""
+    """Read an argument as the function's default has it: a whole one, or any."""
     if name not in known:
-        raise InputError(f"{SET} {name}", "unknown number", nearest(name, known))
+        raise InputError(f"{SET} {name}", "unknown argument", nearest(name, known))
     kind = type(known[name].default)
     if kind not in (int, float):
         return value
@@ -103,6 +104,12 @@ def load_pipeline(name: str) -> Pipeline:
     if name.endswith(".py") or "/" in name:
         return only_pipeline(load_file(Path(name)), name)
     if name not in demo_names():
-        hint = nearest(name, demo_names()) + "; a file is given as ./my_pipeline.py"
+        hint = nearest(name, demo_names()) + (
+            "; a file is given as ./my_pipeline.py; a run that a Python program started is resumed"
+            " there, with Pipeline.run(out=DIR)"
+        )
         raise InputError("pipeline", f"unknown pipeline {name!r}", hint.removeprefix("; "))
-    return only_pipeline(import_module(f"{demos.__name__}.{name.replace('-', '_')}"), name)
+    module = import_module(f"{demos.__name__}.{name.replace('-', '_')}")
+    for package in getattr(module, "NEEDS", ()):
+        check_optional(package, f"pipeline {name}")
+    return only_pipeline(module, name)

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -14,10 +15,11 @@ from typing import NamedTuple, Protocol
 from penstock.engines.spark.run_layout import read_json
 from penstock.errors import InputError
 from penstock.runs.observer import RunObserver, StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import RESULT, default_place
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spec import SparkSpec
+from penstock.runs.spec import SparkSpec, read_spec
 
 _CODES = {"finished": 0, "cut": 0, "failed": 1}
 #: Added to the number of a signal that stopped a run.
@@ -57,41 +59,100 @@ class RunView(Protocol):
         """The run is over."""
 
 
+class ExecutedRuns(NamedTuple):
+    """Runs that have ended, by policy, and the directory with theirs; a single run is ""."""
+
+    outcomes: dict[str, RunOutcome]
+    directory: Path
+
+    @property
+    def code(self) -> int:
+        """The exit code of a process that did nothing else."""
+        return max(outcome.code for outcome in self.outcomes.values())
+
+
+def run_spec(
+    spec: SparkSpec,
+    view: RunView,
+    directory: Path | None = None,
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
+) -> ExecutedRuns:
+    """Run a spec on Spark, or resume the run in the directory; default: `runs/NAME-TIME`."""
+    prepared = prepare_spark_run(spec)
+    place = directory or default_directory(prepared, spec.policy)
+    return ExecutedRuns({"": execute(prepared, place, view, options)}, place)
+
+
+def resume_run(
+    directory: Path,
+    view: RunView,
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
+) -> ExecutedRuns:
+    """Resume the run in a directory, with the spec that it was started with."""
+    return run_spec(read_spec(directory), view, directory, options)
+
+
+def compare_policies(
+    spec: SparkSpec,
+    policies: Sequence[str],
+    make_view: Callable[[str], RunView],
+    directory: Path | None = None,
+) -> ExecutedRuns:
+    """Run a spec under one policy after the other; `make_view` gets the prefix of messages."""
+    runs = prepare_policies(spec, policies)
+    first = next(iter(runs.values()), None)
+    if first is None:
+        raise InputError("--compare", "names no policy", "see penstock policies")
+    place = directory or default_directory(first, "compare")
+    return ExecutedRuns(execute_all(runs, place, make_view), place)
+
+
 def execute(
     prepared: PreparedSparkRun,
     directory: Path,
     view: RunView,
-    allow_removal: Sequence[str] = (),
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
+    stop: StopRequest | None = None,
 ) -> RunOutcome:
     """Run what is prepared, or continue the run in the directory unless it has finished."""
+    _check_options(prepared, options)
     # not before everything is checked: it takes a second to load
     from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
 
-    finished = _finished_result(prepared.spec, directory)
+    stop = stop or StopRequest()
+    finished = _finished_result(prepared.spec, directory) if not options.available_now else None
     if finished is not None:
         view.show_finished(directory)
         return RunOutcome(finished, exit_code(finished))
-    stop = StopRequest()
     with (
         view.watch(prepared, directory, stop) as observer,
         stop_on_signals(stop, view) as signals,
     ):
-        result = run_on_spark(prepared, directory, observer, stop, allow_removal)
+        result = run_on_spark(prepared, directory, observer, stop, options)
     view.show_end(prepared, directory, result)
     return RunOutcome(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
+
+
+def _check_options(prepared: PreparedSparkRun, options: LaunchOptions) -> None:
+    if options.available_now and prepared.load is not None:
+        problem = f"{prepared.pipeline.name} produces its rows, and there are none before it runs"
+        raise InputError("--available-now", problem, "use it with @ingest or external topics")
+    if options.session is not None and prepared.master is not None:
+        problem = "the session that is given has a master already"
+        raise InputError("--master", problem, "leave it out")
 
 
 def execute_all(
     runs: Mapping[str, PreparedSparkRun], directory: Path, make_view: Callable[[str], RunView]
 ) -> dict[str, RunOutcome]:
     """Run the same arrivals under one policy after the other, until a signal stops one."""
-    executions: dict[str, RunOutcome] = {}
+    outcomes: dict[str, RunOutcome] = {}
     for number, (name, prepared) in enumerate(runs.items(), start=1):
         view = make_view(f"{number} of {len(runs)}: ")
-        executions[name] = execute(prepared, directory / name, view)
-        if executions[name].is_stopped:
+        outcomes[name] = execute(prepared, directory / name, view)
+        if outcomes[name].is_stopped:
             break
-    return executions
+    return outcomes
 
 
 def exit_code(result: RunResult) -> int:
@@ -142,6 +203,9 @@ def stop_on_signals(stop: StopRequest, view: RunView) -> Iterator[list[int]]:
     from penstock.engines.spark.cluster.session import kill_session  # noqa: PLC0415  (loads Spark)
 
     signals: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield signals  # Python delivers signals to the main thread only
+        return
 
     def handle(number: int, _frame: FrameType | None) -> None:
         if signals:

@@ -19,6 +19,7 @@ from penstock.control.loop import Tick
 from penstock.engines.events import Event, ResumedRunEvent
 from penstock.errors import InputError
 from penstock.files.text import is_file
+from penstock.runs.journal_header import JournalHeader, check_header
 from penstock.runs.journal_lines import (
     Entry,
     Header,
@@ -33,9 +34,6 @@ from penstock.runs.tick_json import tick_to_json
 VERSION = 2
 _READABLE = (1, VERSION)
 
-#: Types of the header's fields.
-_HEADER_FIELDS = {"policy": str, "spec": Mapping, "params": Mapping, "guards": Mapping}
-
 
 class JournalWriter:
     """Appends ticks to a journal, one line each."""
@@ -43,7 +41,7 @@ class JournalWriter:
     def __init__(
         self,
         path: Path,
-        header: Mapping[str, Any],
+        header: JournalHeader,
         *,
         kept: int = 0,
         start_s: float = 0.0,
@@ -69,7 +67,7 @@ class JournalWriter:
 
     @classmethod
     def resume(
-        cls, path: Path, header: Mapping[str, Any], limits: Limits = DEFAULT_LIMITS
+        cls, path: Path, header: JournalHeader, limits: Limits = DEFAULT_LIMITS
     ) -> "JournalWriter":
         """Continue a journal after its last complete line.
 
@@ -145,7 +143,8 @@ class Journal:
     The first tick after each resumption has a `ResumedRunEvent`.
     """
 
-    run: Mapping[str, Any]
+    #: The header.
+    run: JournalHeader
     ticks: tuple[Tick, ...]
     #: Ticks before this time were removed to save space; 0 for a complete journal.
     begins_s: float = 0.0
@@ -200,16 +199,8 @@ def _header(entries: Iterator[Entry], path: Path) -> Header:
     if first.version not in _READABLE:
         problem = f"cannot read version {first.version}, only {VERSION} and older ones"
         raise InputError("version", problem, where=f"{path}:1")
-    _check_header(first.run, f"{path}:1")
+    check_header(first.run, f"{path}:1")
     return first
-
-
-def _check_header(header: Any, place: str) -> None:
-    if not isinstance(header, Mapping):
-        raise InputError("run", "must be an object", where=place)
-    for field, field_type in _HEADER_FIELDS.items():
-        if field in header and not isinstance(header[field], field_type):
-            raise InputError(f"run.{field}", f"has a wrong form: {header[field]!r}", where=place)
 
 
 def _ticks(entries: Iterator[Entry]) -> Iterator[Tick]:

@@ -4,9 +4,10 @@ A simulated run is prepared again from its spec (`runs/simulated_run.py`). For a
 header is the only source of its resolved parameters and guards.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule
@@ -18,6 +19,25 @@ from penstock.errors import InputError
 SIMULATOR, SPARK = "simulator", "spark"
 
 
+class JournalHeader(TypedDict, total=False):
+    """The header as the journal stores it; earlier journals lack some fields."""
+
+    engine_kind: str
+    #: The spec as `to_json` writes it.
+    spec: Mapping[str, Any]
+    policy: str
+    params: Mapping[str, Any]
+    guards: Mapping[str, Any]
+    #: None for a run without an end.
+    duration_s: float | None
+    interval_s: float
+    objective_s: float | None
+
+
+#: Fields that must have these types in a file.
+_FIELD_TYPES = {"policy": str, "spec": Mapping, "params": Mapping, "guards": Mapping}
+
+
 def make_header(
     spec: Mapping[str, Any],
     decider: Decider,
@@ -25,33 +45,41 @@ def make_header(
     *,
     engine_kind: str = SIMULATOR,
     objective_s: float | None = None,
-) -> dict[str, Any]:
-    """Return what was asked, and what the policy, its parameters and its guards came to."""
+) -> JournalHeader:
+    """Return the spec, and the resolved policy, parameters and guards."""
     guards = asdict(decider.guards) if decider.guards is not None else {}
-    return {
-        # journals of simulated runs never had it
-        **({} if engine_kind == SIMULATOR else {"engine_kind": engine_kind}),
-        "spec": thaw(spec),
-        "policy": decider.policy.name,
-        "params": thaw(asdict(decider.params)),
-        "guards": {name: value for name, value in guards.items() if value is not None},
-        "duration_s": schedule.duration_s,
-        "interval_s": schedule.interval_s,
-        "objective_s": objective_s,
-    }
+    header = JournalHeader() if engine_kind == SIMULATOR else JournalHeader(engine_kind=engine_kind)
+    return header | JournalHeader(
+        spec=thaw(spec),
+        policy=decider.policy.name,
+        params=thaw(asdict(decider.params)),
+        guards={name: value for name, value in guards.items() if value is not None},
+        duration_s=schedule.duration_s if math.isfinite(schedule.duration_s) else None,
+        interval_s=schedule.interval_s,
+        objective_s=objective_s,
+    )
 
 
-def engine_kind(header: Mapping[str, Any]) -> str:
-    """Return what kind of engine ran; older journals know of one only.
+def check_header(data: Any, where: str) -> JournalHeader:
+    """Return the header of a file; `InputError` if a field has a wrong type."""
+    if not isinstance(data, Mapping):
+        raise InputError("run", "must be an object", where=where)
+    for field, field_type in _FIELD_TYPES.items():
+        if field in data and not isinstance(data[field], field_type):
+            raise InputError(f"run.{field}", f"has a wrong form: {data[field]!r}", where=where)
+    return cast(JournalHeader, data)
+
+
+def engine_kind(header: JournalHeader) -> str:
+    """Return the kind of engine; simulated runs and older journals have no such field.
 
     >>> engine_kind({}), engine_kind({"engine_kind": "spark"})
     ('simulator', 'spark')
     """
-    kind: str = header.get("engine_kind", SIMULATOR)
-    return kind
+    return header.get("engine_kind", SIMULATOR)
 
 
-def policy_asked(header: Mapping[str, Any]) -> str:
+def policy_asked(header: JournalHeader) -> str:
     """Return the policy as it was asked for: a name, or a file."""
     policy = header.get("spec", {}).get("policy", header.get("policy"))
     if not isinstance(policy, str):
@@ -60,7 +88,7 @@ def policy_asked(header: Mapping[str, Any]) -> str:
 
 
 def decider_of(
-    header: Mapping[str, Any],
+    header: JournalHeader,
     policy: str = "",
     params: Mapping[str, Any] | None = None,
     guards: Mapping[str, Any] | None = None,

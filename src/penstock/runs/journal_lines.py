@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.control.loop import Tick
 from penstock.errors import InputError
+from penstock.runs.journal_header import JournalHeader
 from penstock.runs.snapshot_lines import parse_json
 from penstock.runs.tick_json import tick_from_json
 
@@ -19,7 +20,7 @@ _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 class Header:
     """The first line of a part."""
 
-    run: Mapping[str, Any]
+    run: JournalHeader
     version: Any
     part: int = 1
     #: The time of the run at which the part begins, and the totals of all earlier parts.

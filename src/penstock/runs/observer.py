@@ -1,4 +1,4 @@
-"""Observes a run while it lasts, and says when it ends."""
+"""Observes a run between its ticks, and decides when it is over."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,11 +12,11 @@ from penstock.engines.events import Event
 from penstock.engines.port import Capabilities, Engine, Plan, Status
 from penstock.errors import NotReadyError
 
-#: Seconds between two looks.
-LOOK_S = 0.5
-#: For so long nothing must wait anywhere before it is believed: rows may be between two topics.
+#: Seconds between two observations.
+POLL_S = 0.5
+#: Topics must be empty for this long before a run counts as drained: rows may be between two.
 QUIET_S = 1.5
-#: What is not worked off so many seconds after the last record stays in its topics.
+#: Maximum time after the last record; rows that still wait then stay in their topics.
 DRAIN_S = 60.0
 
 
@@ -28,13 +28,13 @@ class RunProgress:
     second: float
     duration_s: float
     snapshot: Snapshot | None = None
-    #: Records/s that come into the pipeline.
+    #: Records/s that enter the pipeline.
     offered_rate: float | None = None
     #: Rows that wait for each operator, known from the topics before anything is measured.
     queues: Mapping[str, int] = field(default_factory=FrozenDict)
-    #: The workload is over, and what waits is worked off.
+    #: Whether the workload is over and the backlog is being processed.
     is_draining: bool = False
-    #: Executors that are there, and those that were asked for; None where there are none.
+    #: Executors that run, and those requested; None without executors.
     executors: tuple[int, int] | None = None
 
 
@@ -42,16 +42,16 @@ class RunObserver(Protocol):
     """Gets the progress of a run."""
 
     def say(self, text: str) -> None:
-        """Something happened that people should know."""
+        """Show a message."""
 
-    def look(self, sight: RunProgress) -> None:
-        """It goes on."""
+    def show_progress(self, progress: RunProgress) -> None:
+        """Show the state between two ticks."""
 
     def tick(self, tick: Tick) -> None:
-        """A tick is over."""
+        """Show a tick that has ended."""
 
     def report(self, event: Event) -> None:
-        """Something happened to an operator that cannot wait for the next tick."""
+        """Show an event of an operator at once, before the next tick."""
 
 
 class StopRequest:
@@ -59,7 +59,7 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.is_asked = False
-        #: Whether records are on their way, so that there is something to bring to an end.
+        #: Whether records are being processed, so that a stop waits for running batches.
         self.is_gentle = False
 
 
@@ -84,7 +84,29 @@ class LoadSource(Protocol):
 
     @property
     def error(self) -> BaseException | None:
-        """What ended it before its time."""
+        """Why it ended early."""
+
+
+class BoundedInput(Protocol):
+    """What an engine says of input that was bounded at its start."""
+
+    @property
+    def is_input_read(self) -> bool:
+        """Whether everything that was there at the start has been read."""
+
+
+class AvailableInput:
+    """The input that was there when a run started: done when it has been read."""
+
+    error: BaseException | None = None
+
+    def __init__(self, engine: BoundedInput) -> None:
+        self._engine = engine
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will come."""
+        return self._engine.is_input_read
 
 
 class StopCondition:
@@ -128,16 +150,17 @@ class StopCondition:
 
 
 class ObservedEngine:
-    """An engine that can be looked at while it waits, and that stops to wait when it is over."""
+    """An engine that is observed while time passes, and that stops waiting when the run is over."""
 
     def __init__(
         self,
         engine: Engine,
         over: Callable[[], bool],
-        look: Callable[[Snapshot | None], None],
+        on_snapshot: Callable[[Snapshot | None], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._engine, self._over, self._look, self._clock = engine, over, look, clock
+        self._engine, self._over, self._clock = engine, over, clock
+        self._on_snapshot = on_snapshot
         self.capabilities: Capabilities = engine.capabilities
         self.observe, self.apply, self.status = engine.observe, engine.apply, engine.status
 
@@ -146,11 +169,11 @@ class ObservedEngine:
     status: Callable[[], Status]
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, looking on."""
+        """Let time pass, and pass on a snapshot now and then; None before the first."""
         until = self._clock() + seconds
         while (left := until - self._clock()) > 0 and not self._over():
-            self._engine.advance(min(LOOK_S, left))
+            self._engine.advance(min(POLL_S, left))
             try:
-                self._look(self._engine.observe())
+                self._on_snapshot(self._engine.observe())
             except NotReadyError:
-                self._look(None)
+                self._on_snapshot(None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
+from penstock.engines.spark.recovery.checkpoints import read_last_batch, read_planned_batch
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError, TruncatedError
 from penstock.pipelines.kinds.kind import find_kind
@@ -100,7 +100,7 @@ def _waiting(
 def _committed_ends(checkpoint: Path) -> Mapping[str, int]:
     """Return the offsets that Spark has committed for an egress, which has no batch records."""
     numbers = [int(path.name) for path in checkpoint.glob("commits/*") if path.name.isdigit()]
-    batch = planned_batch(checkpoint, max(numbers)) if numbers else None
+    batch = read_planned_batch(checkpoint, max(numbers)) if numbers else None
     return batch.ends if batch else {}
 
 
@@ -118,7 +118,7 @@ def _watermark(layout: RunLayout, name: str, kind: str, record: BatchRecord | No
     if record is not None and record.state is not None:
         micros = record.state.watermark
     else:  # Spark's log has the watermark of state that Spark keeps
-        planned = last_batch(layout.checkpoint(name))
+        planned = read_last_batch(layout.checkpoint(name))
         micros = planned.watermark or None if planned else None
     return None if micros is None else micros / 1e6
 

@@ -27,7 +27,7 @@ from penstock.topics.embedded.topic import Topic
 DESCRIPTION = "pipeline.json"
 #: In the description of a run: earlier names of its operators, by present name.
 EARLIER = "earlier_names"
-_DAMAGED = "remove it to go on without comparing the pipeline with what it was"
+_DAMAGED = "remove it to resume without comparing the pipeline with the earlier one"
 
 
 def check_description(
@@ -35,7 +35,7 @@ def check_description(
 ) -> list[str]:
     """Keep what the pipeline looks like, or carry out what changed since the last start.
 
-    Returns what changed; `InputError` lists what does not fit the run. To be called by whoever
+    Returns what changed; `InputError` lists what does not fit the run. The caller
     holds the lock of the run.
     """
     path, new = directory / DESCRIPTION, describe(pipeline)

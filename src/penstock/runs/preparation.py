@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.control.decider import Decider
 from penstock.control.registry import find_policy
@@ -13,6 +13,32 @@ from penstock.core.policy import Policy
 from penstock.errors import InputError
 from penstock.runs.spec import RunSpec
 from penstock.workloads.workload import Workload
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from penstock.pipelines.pipeline import Pipeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunObjects:
+    """Objects that a Python program gives in place of the names in a spec; None: by name."""
+
+    pipeline: "Pipeline | None" = None
+    policy: Policy | None = None
+    workload: Workload | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """How a run is started; none of it changes what the run computes."""
+
+    #: An existing session, which is used and left alone; None: a new one for the run.
+    session: "SparkSession | None" = None
+    #: Whether the run ends when everything that is there at its start has been processed.
+    available_now: bool = False
+    #: Operators that may be missing in the pipeline of a resumed run.
+    allow_removal: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +61,9 @@ class PreparedRun:
         return Decider(self.policy, self.params, self.guards)
 
 
-def find_operator_policy(name: str) -> Policy:
-    """Return a policy that decides about operators."""
-    policy = find_policy(name)
+def find_operator_policy(name: str, given: Policy | None = None) -> Policy:
+    """Return a policy that decides about operators: the given one, or the one of that name."""
+    policy = given or find_policy(name)
     if policy.reads != "operators":
         raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
     return policy

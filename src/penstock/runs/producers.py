@@ -5,8 +5,8 @@ import time
 from dataclasses import dataclass
 
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.pipelines.function_call import fit_producer
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.row_production import fitted
 from penstock.pipelines.topic_declaration import Feed
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
@@ -17,7 +17,7 @@ from penstock.workloads.workload import Workload
 
 #: The name under which rows are published.
 WRITER = "producer"
-#: A producer that does not stop after this long is left behind; it is in a thread of its own.
+#: Time to wait for the thread of a producer to stop; then it is abandoned.
 PATIENCE_S = 10.0
 
 
@@ -35,7 +35,7 @@ class _One:
 class ProducerThreads:
     """Fills the topics of a pipeline as a workload asks for it, from where they are.
 
-    Each topic gets its share of the workload; arrivals are drawn from a seed of its own.
+    Each topic gets its share of the workload; and its own seed for arrivals.
     """
 
     def __init__(self, pipeline: Pipeline, layout: RunLayout, load: Workload, seed: int) -> None:
@@ -91,8 +91,8 @@ class ProducerThreads:
 
     def _feed(self, one: _One) -> None:
         try:
-            topic = self._topic(one)  # one of its own: they are not for several threads
-            rows = fitted(one.feed.make, without_event(topic.schema))
+            topic = self._topic(one)  # a topic object is not for several threads
+            rows = fit_producer(one.feed.make, without_event(topic.schema))
             with TopicWriter(topic, WRITER) as writer:
                 Producer(writer, rows, one.load, arrivals=one.feed.arrivals, seed=one.seed).run(
                     stop=self._stop

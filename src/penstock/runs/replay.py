@@ -1,14 +1,13 @@
 """Replays recorded snapshots with another policy: open loop, nothing is applied.
 
-The pipeline did what the recorded decisions said, and its snapshots show that. So these are
-the decisions that the replayed policy and its guards find carried out in their past; what it
-answers itself changes nothing. The policy that ran therefore gives its own answers again.
+The snapshots show the effects of the recorded decisions. The replayed policy and its guards
+therefore see these as applied, and not their own. The recorded policy decides the same again.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from penstock.control.decider import Decider
 from penstock.control.loop import Tick
@@ -43,7 +42,7 @@ def replay(ticks: Iterable[Tick], decider: Decider) -> Iterator[ReplayAnswer]:
 def recall(
     ticks: Iterable[Tick], decider: Decider, operators: Collection[str] | None = None
 ) -> None:
-    """Let a decider remember the earlier part of a run that goes on; nobody is asked again.
+    """Restore the memory of a decider from the ticks of a resumed run; the policy is not called.
 
     With `operators`, ticks of a pipeline with other operators are left out: policies look each
     operator up in all snapshots that they remember.
@@ -71,8 +70,30 @@ def wanted(decision: Decision) -> dict[str, int]:
     return {name: target.wanted for name, target in decision.targets.items()}
 
 
-def summary(answers: Sequence[ReplayAnswer]) -> dict[str, Any]:
-    """How often both answered alike, what each wanted on average, and how often a change."""
+class RecordedAndOther(TypedDict):
+    """A figure of the recorded policy and of the other one."""
+
+    recorded: float | None
+    other: float | None
+
+
+class OperatorSummary(TypedDict):
+    """How often both policies want the same, and the replicas that each wants on average."""
+
+    same_share: float | None
+    wanted: RecordedAndOther
+
+
+class ReplaySummary(OperatorSummary):
+    """The same over all operators, the ticks and wanted changes, and the figures by operator."""
+
+    ticks: int
+    changes: RecordedAndOther
+    operators: dict[str, OperatorSummary]
+
+
+def summary(answers: Sequence[ReplayAnswer]) -> ReplaySummary:
+    """Summarise the answers of a replay."""
     pairs = [(wanted(answer.recorded), wanted(answer.other)) for answer in answers]
     names = dict.fromkeys(name for recorded, _ in pairs for name in recorded)
     totals = [(sum(recorded.values()), sum(other.values())) for recorded, other in pairs]
@@ -92,7 +113,7 @@ def summary(answers: Sequence[ReplayAnswer]) -> dict[str, Any]:
     }
 
 
-def _means(pairs: Sequence[tuple[int, int]]) -> dict[str, float | None]:
+def _means(pairs: Sequence[tuple[int, int]]) -> RecordedAndOther:
     return {"recorded": _mean([a for a, _ in pairs]), "other": _mean([b for _, b in pairs])}
 
 

@@ -5,8 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.errors import InputError
-from penstock.runs.result_parts import ResultPart, RunScores
+from penstock.runs.result_parts import (
+    CountStatistics,
+    LatencyStatistics,
+    ObjectiveScore,
+    ResultPart,
+    RunScores,
+)
 from penstock.runs.spark_result import SparkResult
+from penstock.runs.spec_fields import with_current_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,26 @@ class RunResult:
     spark: SparkResult | None = None
     hindsight: HindsightCost | None = None
 
+    @property
+    def replicas(self) -> CountStatistics:
+        """Replicas of all operators together over the run; zeros if nothing was measured."""
+        return self.scores.replicas if self.scores is not None else CountStatistics()
+
+    @property
+    def latency_s(self) -> LatencyStatistics:
+        """Latency from when records were due to when they were through."""
+        return self.scores.latency_s if self.scores is not None else LatencyStatistics()
+
+    @property
+    def objective(self) -> ObjectiveScore:
+        """The latency objective, and the share of records above it."""
+        return self.scores.slo if self.scores is not None else ObjectiveScore()
+
+    @property
+    def replica_hours(self) -> float:
+        """The cost of the run."""
+        return self.scores.replica_hours if self.scores is not None else 0.0
+
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries, all figures side by side."""
         spark, scores = self.spark, self.scores.to_json() if self.scores is not None else {}
@@ -40,7 +67,7 @@ class RunResult:
             measures = spark.measures.to_json()
             data = {
                 "spec": dict(self.spec),
-                "numbers": dict(spark.numbers),
+                "build_args": dict(spark.build_args),
                 "ended": spark.ended,
                 "seconds": measures.pop("seconds"),
                 **scores,
@@ -65,7 +92,7 @@ class RunResult:
     def _read(cls, data: Mapping[str, Any]) -> "RunResult":
         hindsight = data.get("hindsight")
         return cls(
-            spec=dict(data.get("spec", {})),
+            spec=with_current_names(data.get("spec", {})),
             scores=RunScores.from_json(data) if "replicas" in data else None,
             rescales_possible=data.get("rescales_possible", 0),
             spark=SparkResult.from_json(data) if "ended" in data else None,

@@ -15,13 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+
 from penstock import __version__
+from penstock.core.frozen_dict import thaw
 from penstock.errors import InputError
 from penstock.files.text import explain_os_error, is_directory, is_file, read_text, read_toml
 from penstock.runs.journal import Journal, JournalWriter, read_journal
+from penstock.runs.journal_header import JournalHeader
 from penstock.runs.journal_parts import DEFAULT_LIMITS, Limits
 from penstock.runs.result import RunResult
 from penstock.runs.snapshot_lines import parse_json
+from penstock.runs.spec_fields import with_current_names
 
 VERSION = 1
 SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
@@ -60,7 +65,7 @@ def default_place(parts: tuple[str, ...], now: str, root: Path) -> Path:
 def begin_run(
     directory: Path,
     spec: Mapping[str, Any],
-    header: Mapping[str, Any],
+    header: JournalHeader,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
     """Make the directory, write what was asked, and open the journal."""
@@ -80,15 +85,14 @@ def begin_run(
 def open_run(
     directory: Path,
     spec: Mapping[str, Any],
-    header: Mapping[str, Any],
+    header: JournalHeader,
     *,
     resume: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> JournalWriter:
     """Begin a run, or continue the one in the directory if it has the same spec.
 
-    Whatever was killed when, this finds a state to go on with. Of the journal the header stays
-    that of the beginning; `read_ticks` gives what there is of it.
+    A run that was killed at any moment can be resumed. The journal keeps its first header.
     """
     if not resume or not (directory / SPEC_FILE).is_file():
         return begin_run(directory, spec, header, limits)
@@ -116,13 +120,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def spec_toml(spec: Mapping[str, Any]) -> str:
-    asked = {
-        "version": VERSION,
-        "penstock": __version__,
-        "python": platform.python_version(),
-        "spec": spec,
-    }
-    return "\n".join(_toml(asked)).lstrip() + "\n"
+    """Return the text of `run.toml`: the spec, and the versions that run it."""
+    return tomlkit.dumps(
+        {
+            "version": VERSION,
+            "penstock": __version__,
+            "python": platform.python_version(),
+            "spec": thaw(spec),
+        }
+    )
 
 
 def _first_difference(
@@ -173,7 +179,7 @@ def _read_asked(path: Path) -> dict[str, Any]:
         raise InputError("version", problem, where=str(path))
     if not isinstance(asked.get("spec"), Mapping):
         raise InputError("spec", "missing", where=str(path))
-    return asked
+    return {**asked, "spec": with_current_names(asked["spec"])}
 
 
 def read_result(path: Path) -> RunResult | None:
@@ -184,27 +190,3 @@ def read_result(path: Path) -> RunResult | None:
         return RunResult.from_json(parse_json(read_text(path)))
     except InputError as error:
         raise error.at(str(path)) from None
-
-
-def _toml(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> list[str]:
-    """Lines of TOML; tables stand behind the plain values, as TOML wants it."""
-    plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
-    lines = ["", f"[{'.'.join(map(_key, path))}]"] if path and (plain or not table) else []
-    lines += [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            lines += _toml(value, (*path, key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, str):
-        # a string of JSON is one of TOML, but for this one character
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    return repr(value) if isinstance(value, float) else json.dumps(value)

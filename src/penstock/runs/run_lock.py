@@ -1,4 +1,4 @@
-"""The lock of a run directory, and signals and errors while one process holds it."""
+"""The lock of a run directory, and the signals and errors of the process that holds it."""
 
 import logging
 import shutil
@@ -19,8 +19,8 @@ from penstock.errors import InputError, LockedError, PenstockError
 from penstock.files.lock import Lock
 from penstock.runs.run_directory import LOCK, SPEC_FILE
 
-#: A run that was killed keeps its directory until its JVM is gone. One that seems to be alive
-#: may have been killed a moment ago, too.
+#: A killed run holds its directory until its JVM has ended; a driver that seems alive may have been
+#: killed a moment ago.
 PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
 #: Loggers that report broken sockets when the JVM ends. With a handler of their own, their
 #: records never reach Python's last-resort handler, which prints to stderr.
@@ -29,7 +29,7 @@ SPARK_LOGGERS = ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryCont
 
 @contextmanager
 def run_lock(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
-    """Hold the lock of a run; wait for it if only the remainder of a killed run has it."""
+    """Hold the lock of a run; wait for the JVM of a killed run to release it."""
     try:
         _make_private(directory)
     except OSError as error:
@@ -44,9 +44,9 @@ def run_lock(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
 
 
 def _make_private(directory: Path) -> None:
-    """Make a directory for its owner alone; let nobody else write to one that is there.
+    """Make a directory that only its owner can write to, or revoke the write access of others.
 
-    Operators are kept in it as pickles: whoever can write there can run code in the next start.
+    Operators are stored in it as pickles: write access means running code at the next start.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -54,30 +54,30 @@ def _make_private(directory: Path) -> None:
     except FileExistsError:
         if not directory.is_dir():
             raise
-        with suppress(PermissionError):  # it belongs to somebody else, who knows what it is for
+        with suppress(PermissionError):  # another user owns it
             directory.chmod(stat.S_IMODE(directory.stat().st_mode) & ~0o022)
 
 
 def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
-    began, told = time.monotonic(), False
+    began_s, is_announced = time.monotonic(), False
     while True:
         try:
             lock.acquire()
             return
         except LockedError as error:
             patience_s = SHORT_PATIENCE_S if error.holder.startswith("process") else PATIENCE_S
-            if time.monotonic() - began > patience_s:
+            if time.monotonic() - began_s > patience_s:
                 raise
-            if not told:
+            if not is_announced:
                 say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
-                told = True
+                is_announced = True
             time.sleep(0.1)
 
 
 def remove_empty_run(directory: Path) -> bool:
-    """Remove a run that has not begun; of a directory that is none, only the lock.
+    """Remove a run that has not begun; from any other directory, only the lock.
 
-    False if it stays because it holds data: whatever went wrong, that is never removed.
+    Returns False for a directory with data, which is never removed.
     """
     if has_data(directory):
         return False
@@ -90,7 +90,7 @@ def remove_empty_run(directory: Path) -> bool:
 
 @contextmanager
 def keep_signal_handlers() -> Iterator[None]:
-    """Keep what Ctrl-C does: Spark puts something of its own there."""
+    """Restore the handler of Ctrl-C, which Spark replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -115,17 +115,17 @@ def quiet_spark_loggers() -> None:
 
 
 def silence_accumulator_server(session: SparkSession) -> None:
-    """The same for a thread of Spark that prints by itself."""
+    """Silence a thread of Spark that prints errors without a logger."""
     server = session.sparkContext._accumulatorServer
     server.handle_error = lambda *_: None  # type: ignore[method-assign]
 
 
 @contextmanager
 def spark_errors(directory: Path) -> Iterator[None]:
-    """Say that Spark has ended under us, instead of what its sockets say."""
+    """Report broken sockets as what they mean: Spark has ended."""
     try:
         yield
     except (Py4JError, ConnectionError) as error:
         problem = f"Spark has ended ({type(error).__name__}); see {directory / 'spark.log'}"
-        hint = f"penstock run --resume {directory} goes on"
+        hint = f"penstock run --resume {directory} resumes it"
         raise PenstockError(f"{problem}\nhint: {hint}") from error

@@ -14,8 +14,8 @@ from penstock.runs.operator_status import read_declared
 from penstock.runs.run_directory import LOCK
 from penstock.runs.run_status import check_run_directory
 
-#: Seconds between two looks, and between two messages that it still takes.
-_LOOK_S, _SAY_S = 0.1, 5.0
+#: Seconds between two checks, and between two messages.
+_POLL_S, _SAY_S = 0.1, 5.0
 
 
 def stop_run(run: Path, timeout_s: float, say: Callable[[str], None]) -> bool:
@@ -50,12 +50,12 @@ def _wait(run: Path, timeout_s: float, say: Callable[[str], None]) -> None:
         now = time.monotonic()
         if now - began >= timeout_s:
             problem = f"{run} is still held by process {holder.pid} after {timeout_s:g} s"
-            hint = "asked a second time it ends at once; nothing is lost, penstock run --resume"
-            raise PenstockError(f"{problem}\nhint: {hint} goes on")
+            hint = "a second penstock stop ends it at once; penstock run --resume resumes it"
+            raise PenstockError(f"{problem}\nhint: {hint}")
         if now - said >= _SAY_S:
             said = now
             say(f"still waiting after {now - began:.0f} s: {what_it_waits_for(run, holder)}")
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
 
 
 def what_it_waits_for(run: Path, holder: Holder) -> str:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.frozen_dict import FrozenDict
@@ -18,9 +17,10 @@ from penstock.engines.simulator.model import SimulatedPipeline
 from penstock.engines.simulator.pipeline_choice import choose_pipeline
 from penstock.engines.simulator.profile import Profile, with_changes
 from penstock.errors import InputError
-from penstock.runs.journal_header import make_header
+from penstock.runs.journal_header import JournalHeader, make_header
 from penstock.runs.preparation import (
     PreparedRun,
+    RunObjects,
     check_positive,
     find_operator_policy,
     parse_params,
@@ -62,7 +62,7 @@ class PreparedSimulation(PreparedRun):
         """Run it with a new decider."""
         return run_loop(self.engine(), self.decider(), self.schedule, tolerant=False)
 
-    def header(self) -> dict[str, Any]:
+    def header(self) -> JournalHeader:
         """Return the header of its journal: the spec and the resolved defaults."""
         return make_header(
             self.spec.to_json(), self.decider(), self.schedule, objective_s=self.objective_s
@@ -84,14 +84,19 @@ class PreparedSimulation(PreparedRun):
         return RunResult(spec=asked, scores=scores.result(), rescales_possible=possible)
 
 
-def prepare_simulation(spec: SimulationSpec) -> PreparedSimulation:
+def prepare_simulation(
+    spec: SimulationSpec,
+    objects: RunObjects = RunObjects(),  # noqa: B008  (immutable)
+) -> PreparedSimulation:
     """Load and check everything that a run needs; `InputError` names what is wrong."""
     if spec.mode not in ("operator", "reactive"):
         raise InputError("mode", f"must be operator or reactive, got {spec.mode!r}")
     profile = with_changes(load_profile(spec.engine), spec.profile)
-    load = make_workload(spec.workload, spec.minutes, spec.seed, dict(spec.workload_params))
+    load = objects.workload or make_workload(
+        spec.workload, spec.minutes, spec.seed, dict(spec.workload_params)
+    )
     pipeline = _pipeline(spec, profile, load)
-    policy = find_operator_policy(spec.policy)
+    policy = find_operator_policy(spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load))
     guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s

@@ -11,14 +11,21 @@ from pyspark.sql import SparkSession
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import Master
-from penstock.engines.spark.cluster.session import end_session, module_list, start_session
+from penstock.engines.spark.cluster.session import (
+    borrow_session,
+    end_session,
+    module_list,
+    start_session,
+    task_slots,
+)
 from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.cluster.worker_process import needed_modules, write_module_list
 from penstock.engines.spark.engine import SparkEngine
-from penstock.engines.spark.operator_config import BatchTiming, min_interval_for
+from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Lock
 from penstock.runs.observer import RunObserver
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.run_lock import (
     keep_signal_handlers,
     quiet_spark_loggers,
@@ -42,10 +49,11 @@ class SparkLauncher:
         watch: RunObserver,
         initial: Mapping[str, int],
         start_s: float,
+        options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
     ) -> None:
         """`start_s` is the time of the run at which it begins, or continues."""
         self._prepared, self._layout, self._watch = prepared, layout, watch
-        self._initial, self._start_s = initial, start_s
+        self._initial, self._start_s, self._options = initial, start_s, options
 
     def start(self, lock: Lock, ending_with: ExitStack) -> SparkEngine:
         """Start Spark, then operators and the pool of replicas side by side."""
@@ -70,6 +78,8 @@ class SparkLauncher:
         """Start Spark; meanwhile find out what workers shall import."""
         pipeline, log = self._prepared.pipeline, self._layout.log
         quiet_spark_loggers()
+        if self._options.session is not None:
+            return borrow_session(self._options.session)
         modules = BackgroundCall(lambda: needed_modules(pipeline.operators.values()))
         with keep_signal_handlers():
             session = start_session(
@@ -93,6 +103,8 @@ class SparkLauncher:
     @property
     def _room(self) -> int:
         """Tasks that may run at once at the start."""
+        if self._options.session is not None:
+            return task_slots(self._options.session)
         return self._master.cores * self._first_executors()
 
     def _engine(self, session: SparkSession) -> SparkEngine:
@@ -101,9 +113,9 @@ class SparkLauncher:
             session,
             prepared.pipeline,
             self._layout,
-            pace=BatchTiming(
+            timing=BatchTiming(
                 batch_s=prepared.spec.batch_s,
-                min_interval_s=min_interval_for(prepared.spec.batch_s),
+                min_interval_s=compute_min_interval_s(prepared.spec.batch_s),
                 window_s=prepared.window_s,
             ),
             initial=self._initial,
@@ -112,6 +124,7 @@ class SparkLauncher:
             retry_for_s=prepared.retry_for_s,
             say=self._watch.say,
             report=self._watch.report,
+            available_now=self._options.available_now,
         )
 
     def _executors(self, session: SparkSession) -> Executors | None:

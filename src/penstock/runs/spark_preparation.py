@@ -17,11 +17,12 @@ from penstock.core.topology import Topology
 from penstock.engines.spark.cluster.masters import Master, parse_executors, parse_master
 from penstock.errors import InputError, nearest
 from penstock.pipelines.pipeline import Pipeline
-from penstock.runs.build_args import build_pipeline
-from penstock.runs.journal_header import SPARK, make_header
+from penstock.runs.build_args import BuiltPipeline, build_pipeline
+from penstock.runs.journal_header import SPARK, JournalHeader, make_header
 from penstock.runs.journal_parts import Limits
 from penstock.runs.preparation import (
     PreparedRun,
+    RunObjects,
     check_positive,
     find_operator_policy,
     parse_params,
@@ -37,8 +38,8 @@ WORKLOAD = "pulsar"
 #: Time between decisions, and what a snapshot looks back on; both are sped up, up to a limit.
 INTERVAL_S, MIN_INTERVAL_S = 15.0, 1.0
 WINDOW_S, MIN_WINDOW_S = 60.0, 5.0
-#: The guards besides the bounds that are on if nobody says anything about cool-downs: more at
-#: once, less when the last change has shown what it does.
+#: Default guards besides the bounds: scale up soon, scale down when the last change has had its
+#: effect.
 COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
 #: Share of the objective that working off a queue may take when replicas are removed: the
 #: objective is about single records, and most of them should meet it.
@@ -46,10 +47,10 @@ DRAIN_SHARE = 0.5
 #: Time for which fewer executors must have been enough before some are returned; sped up, too,
 #: but one takes a few seconds to begin.
 RETURN_S, MIN_RETURN_S = 15.0, 5.0
-#: How long failures that are not the user's are retried if nobody says, where rows are made for
-#: the run; elsewhere for ever.
+#: Default time for which failures outside user code are retried if the run produces its rows;
+#: other runs retry without limit.
 RETRY_S = 300.0
-#: Minutes that a run takes if nobody says how much of the workload there shall be.
+#: Default length of a run with a workload, in minutes after the speed-up.
 RUN_MINUTES = 2
 
 
@@ -60,7 +61,7 @@ class PreparedSparkRun(PreparedRun):
     spec: SparkSpec
     pipeline: Pipeline
     #: What it was built with.
-    numbers: Mapping[str, Any]
+    build_args: Mapping[str, Any]
     topology: Topology
     initial: Mapping[str, int]
     window_s: float
@@ -94,44 +95,56 @@ class PreparedSparkRun(PreparedRun):
             op.options.max_replicas if op.scales else op.options.replicas for op in operators
         )
 
-    def header(self) -> dict[str, Any]:
-        """What the journal says first: what was asked, and what every default came to."""
-        length_s = self.duration_s if math.isfinite(self.duration_s) else None
-        header = make_header(
+    def header(self) -> JournalHeader:
+        """Return the header of its journal: the spec and the resolved defaults."""
+        return make_header(
             self.spec.to_json(),
             self.decider(),
             LoopSchedule(duration_s=self.duration_s, interval_s=self.interval_s),
             engine_kind=SPARK,
             objective_s=self.objective_s,
         )
-        return header | {"duration_s": length_s}
 
 
-def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
-    """Load and check everything that a run needs; `InputError` names what is wrong."""
+def prepare_spark_run(
+    spec: SparkSpec,
+    objects: RunObjects = RunObjects(),  # noqa: B008  (immutable)
+    slots: int | None = None,
+) -> PreparedSparkRun:
+    """Load and check everything that a run needs; `InputError` names what is wrong.
+
+    `slots` is the number of tasks that an existing session runs at once.
+    """
     faster = check_speed_up(spec.speed_up)
-    pipeline, numbers, following = build_pipeline(spec.pipeline, spec.numbers)
+    pipeline, build_args, following = (
+        BuiltPipeline(objects.pipeline, {})
+        if objects.pipeline is not None
+        else build_pipeline(spec.pipeline, spec.build_args)
+    )
     topology = pipeline.check_scaled()
     master = parse_master(spec.master) if spec.master is not None else None
     executors = _executors(spec, master, pipeline)
-    load = _load(spec, pipeline)
+    load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
         pipeline = following(load)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
-    policy = find_operator_policy(spec.policy)
+    policy = find_operator_policy(spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load, objective_s))
     interval_s = _interval_s(spec)
     prepared = PreparedSparkRun(
         spec=spec,
         pipeline=pipeline,
-        numbers=numbers,
+        build_args=build_args,
         topology=topology,
         load=load,
         policy=policy,
         params=speed_up_params(parse_params(policy, defaults, spec.params), faster),
         guards=speed_up_params(
-            Guards.parse(_guards(spec.guards, objective_s, executors), "guard"), faster
+            Guards.parse(
+                _guards(spec.guards, objective_s, _room(pipeline, executors, slots)), "guard"
+            ),
+            faster,
         ),
         initial=_initial(spec.initial, pipeline),
         interval_s=interval_s,
@@ -146,14 +159,17 @@ def prepare_spark_run(spec: SparkSpec) -> PreparedSparkRun:
     return prepared
 
 
-def _load(spec: SparkSpec, pipeline: Pipeline) -> Workload | None:
+def _load(spec: SparkSpec, pipeline: Pipeline, given: Workload | None) -> Workload | None:
     if not pipeline.feeds:
         _refuse_workload(spec, pipeline)
         return None
     name = spec.workload or WORKLOAD
-    own = natural_minutes(parse(name))
-    minutes = spec.minutes or min(own, max(1, round(RUN_MINUTES * spec.speed_up)))
-    load = make_workload(name, minutes, spec.seed, dict(spec.workload_params))
+    if given is not None:
+        load = given
+    else:
+        own = natural_minutes(parse(name))
+        minutes = spec.minutes or min(own, max(1, round(RUN_MINUTES * spec.speed_up)))
+        load = make_workload(name, minutes, spec.seed, dict(spec.workload_params))
     try:
         return load.sped_up(spec.speed_up) * spec.rate_scale
     except InputError as wrong:
@@ -218,11 +234,22 @@ def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> Ex
     return rules
 
 
+def _room(pipeline: Pipeline, executors: ExecutorRules | None, slots: int | None) -> int | None:
+    """Return how many replicas run at once at most; None where there is room for all."""
+    if slots is None:
+        return executors.room if executors is not None else None
+    least = sum(operator.options.min_replicas for operator in pipeline.operators.values())
+    if slots < least:
+        problem = f"runs {slots} tasks at once, {pipeline.name} needs {least}"
+        raise InputError("spark", problem, f"start the session with master local[{least}] or more")
+    return slots
+
+
 def _guards(
-    asked: Mapping[str, Any], objective_s: float | None, executors: ExecutorRules | None
+    asked: Mapping[str, Any], objective_s: float | None, room_for: int | None
 ) -> Mapping[str, Any]:
     # replicas without room would only take turns
-    room = {"budget": executors.room} if executors is not None else {}
+    room = {"budget": room_for} if room_for is not None else {}
     draining = {"hold_while_draining": DRAIN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
     return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
@@ -270,5 +297,5 @@ def _ask_once(prepared: PreparedSparkRun) -> None:
         )
     except InputError:
         raise
-    except Exception:  # of a policy that needs measures: the loop tells what it was, and goes on
+    except Exception:  # a policy that needs measures; the loop records such an error
         return

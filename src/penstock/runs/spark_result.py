@@ -135,7 +135,7 @@ class SparkResult:
     #: finished, cut (the time to work off what waits was over), stopped or failed.
     ended: str
     #: What the pipeline was built with.
-    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+    build_args: Mapping[str, Any] = field(default_factory=FrozenDict)
     measures: SparkMeasures = SparkMeasures()
     records: RecordBalance = RecordBalance()
     #: Errors of operators that failed, by name.
@@ -146,7 +146,7 @@ class SparkResult:
         """Read it from among all figures of a result."""
         return cls(
             ended=str(data["ended"]),
-            numbers=dict(data.get("numbers", {})),
+            build_args=dict(data.get("build_args", data.get("numbers", {}))),
             measures=SparkMeasures.from_json(data),
             records=read_part(RecordBalance, data, "records"),
             failed=dict(data.get("failed", {})),

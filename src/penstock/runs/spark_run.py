@@ -7,7 +7,7 @@ is written twice.
 import logging
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
 from penstock.runs.observer import (
+    AvailableInput,
     ObservedEngine,
     RunObserver,
     RunProgress,
@@ -32,6 +33,7 @@ from penstock.runs.observer import (
 )
 from penstock.runs.operator_totals import read_accounts
 from penstock.runs.pipeline_changes import check_description, earlier_names
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.producers import ProducerThreads
 from penstock.runs.record_counts import count_records, readers_of
 from penstock.runs.replay import recall
@@ -60,19 +62,18 @@ def run_on_spark(
     directory: Path,
     watch: RunObserver,
     stop: StopRequest,
-    allow_removal: Collection[str] = (),
+    options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
 ) -> RunResult:
-    """Run it to its end, or go on with what the directory holds; return its result.
+    """Run it to its end, or continue the run in the directory; return its result.
 
-    To be called in the main thread; a signal handler may ask it to stop. Operators that were
-    removed from the pipeline of a run must be named in `allow_removal`.
+    A signal handler or another thread may ask it to stop.
     """
     check_java()
     with run_lock(directory, watch.say) as lock:
         is_new = not (directory / SPEC_FILE).is_file()
         _LOG.info("run %s in %s", "starts" if is_new else "resumes", directory)
         if not is_new:  # before anything of the run is touched
-            for note in check_description(prepared.pipeline, directory, allow_removal):
+            for note in check_description(prepared.pipeline, directory, options.allow_removal):
                 watch.say(note)
         try:
             limits = Limits.of(prepared.spec.journal_mb)
@@ -81,7 +82,8 @@ def run_on_spark(
                 if is_new:
                     check_description(prepared.pipeline, directory)
                 with spark_errors(directory):
-                    result = _Run(prepared, directory, watch, stop, journal).carry_out(lock)
+                    run = _Run(prepared, directory, watch, stop, journal, options)
+                    result = run.carry_out(lock)
         except InputError:
             # some mistakes show when Spark looks at them; leave no half a run
             if is_new and not remove_empty_run(directory):
@@ -104,19 +106,21 @@ class _Run:
         watch: RunObserver,
         stop: StopRequest,
         journal: JournalWriter,
+        options: LaunchOptions = LaunchOptions(),  # noqa: B008  (immutable)
     ) -> None:
         self._prepared, self._watch, self._stop, self._journal = prepared, watch, stop, journal
+        self._options = options
         self._layout = RunLayout(directory.resolve())
         self._readers = readers_of(prepared.pipeline)
         self._outcome = SparkScores(prepared.objective_s, self._readers)
         self._decider = prepared.decider()
-        #: What the last tick before a resumption told.
+        #: The last tick before a resumption.
         self._before: Tick | None = None
         self._recall(directory / JOURNAL)
         journal.carry = self._outcome.to_json
 
     def _recall(self, path: Path) -> None:
-        """Remember the earlier part of a run that goes on."""
+        """Restore the memory of a resumed run."""
         if not self._journal.start_s:
             return
         operators = self._prepared.pipeline.operators
@@ -133,7 +137,12 @@ class _Run:
     def carry_out(self, lock: Lock) -> RunResult:
         with ExitStack() as ending_with:
             launcher = SparkLauncher(
-                self._prepared, self._layout, self._watch, self._initial, self._journal.start_s
+                self._prepared,
+                self._layout,
+                self._watch,
+                self._initial,
+                self._journal.start_s,
+                self._options,
             )
             engine = launcher.start(lock, ending_with)
             feeding = self._feeding()
@@ -147,7 +156,7 @@ class _Run:
 
     @property
     def _initial(self) -> Mapping[str, int]:
-        """Replicas at the start; a run that goes on has those that it had, if it still may."""
+        """Replicas at the start; a resumed run keeps its own, within the present bounds."""
         if self._before is None:
             return self._prepared.initial
         operators = self._prepared.pipeline.operators
@@ -166,12 +175,15 @@ class _Run:
     def _loop(self, engine: SparkEngine, feeding: ProducerThreads | None) -> StopCondition:
         prepared, start_s = self._prepared, self._journal.start_s
         clock = run_clock(start_s)
-        ending = StopCondition(engine, feeding, self._stop)
+        is_bounded = self._options.available_now
+        ending = StopCondition(
+            engine, AvailableInput(engine) if is_bounded else feeding, self._stop
+        )
         level = engine.executors
 
-        def look(snapshot: Snapshot | None) -> None:
+        def show(snapshot: Snapshot | None) -> None:
             second = feeding.second if feeding is not None else clock()
-            self._watch.look(
+            self._watch.show_progress(
                 RunProgress(
                     second=second,
                     duration_s=prepared.duration_s,
@@ -187,7 +199,7 @@ class _Run:
         length_s = prepared.duration_s if feeding is None else float("inf")
         self._stop.is_gentle = True
         for tick in run_loop(
-            ObservedEngine(engine, ending, look),
+            ObservedEngine(engine, ending, show),
             self._decider,
             LoopSchedule(duration_s=length_s, interval_s=prepared.interval_s, start_s=start_s),
             clock=clock,
@@ -219,7 +231,7 @@ class _Run:
             ),
             spark=SparkResult(
                 ended=self._how(engine, ending),
-                numbers=dict(prepared.numbers),
+                build_args=dict(prepared.build_args),
                 measures=measures,
                 records=self._records(scores, is_drained=ending.is_drained),
                 failed=dict(engine.operator_errors),

@@ -10,7 +10,7 @@ from penstock.control.registry import DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.errors import InputError, nearest
 from penstock.runs.run_directory import SPEC_FILE
-from penstock.runs.spec_fields import check_field
+from penstock.runs.spec_fields import check_field, with_current_names
 from penstock.workloads.pattern import SEED
 
 
@@ -46,6 +46,7 @@ class RunSpec:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read what `to_json` wrote; `InputError` names a field that is unknown or malformed."""
         known = [item.name for item in fields(cls)]
+        data = with_current_names(data)
         for name, value in data.items():
             if name not in known:
                 hint = cls._hint or nearest(name, known)
@@ -79,7 +80,7 @@ class SparkSpec(RunSpec):
     _hint: ClassVar[str] = "only runs that penstock run has begun can be resumed"
     _order: ClassVar[tuple[str, ...]] = (
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
-        *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "numbers", "initial"),
+        *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
         *("dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
     )
 
@@ -88,7 +89,7 @@ class SparkSpec(RunSpec):
     speed_up: float = 1.0
     rate_scale: float = 1.0
     #: Arguments of the pipeline's function `build`.
-    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+    build_args: Mapping[str, Any] = field(default_factory=FrozenDict)
     #: Decide, but change nothing.
     dry_run: bool = False
     #: Length of a batch; it is never sped up.

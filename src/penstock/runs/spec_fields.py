@@ -6,7 +6,9 @@ from typing import Any
 from penstock.errors import InputError, nearest
 
 #: Fields that are tables of parameters.
-TABLES = ("params", "guards", "workload_params", "profile", "numbers")
+TABLES = ("params", "guards", "workload_params", "profile", "build_args")
+#: Earlier names of fields, which old files have.
+EARLIER_NAMES = {"numbers": "build_args"}
 
 
 def check_field(field: str, value: Any, where: str) -> None:
@@ -25,10 +27,19 @@ def refuse_unknown(table: Mapping[str, Any], known: Iterable[str], where: str) -
             raise InputError(f"{where}.{key}" if where else key, "unknown field", hint)
 
 
+def with_current_names(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec of an earlier version with the present names of its fields.
+
+    >>> with_current_names({"pipeline": "q1", "numbers": {"service_s": 0.2}})
+    {'pipeline': 'q1', 'build_args': {'service_s': 0.2}}
+    """
+    return {EARLIER_NAMES.get(key, key): value for key, value in spec.items()}
+
+
 def by_first_name(
     table: Mapping[str, Any], aliases: Mapping[str, str], where: str
 ) -> dict[str, Any]:
-    """Return a table in which each field has its first name, whatever it was called.
+    """Return a table in which each field has its first name.
 
     >>> by_first_name({"pipeline": "q1", "minutes": 3}, {"pipeline": "query"}, "base")
     {'query': 'q1', 'minutes': 3}

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TypedDict, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,8 @@ import pyarrow as pa
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, nearest
 from penstock.pipelines import record_draws as draws
+from penstock.pipelines.function_call import call_producer, fit_producer
 from penstock.pipelines.loader import load_file
-from penstock.pipelines.row_production import call_make, fitted
 from penstock.pipelines.topic_declaration import MakeRows
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
@@ -33,7 +33,7 @@ KEYS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProduceSpec:
-    """What is asked for."""
+    """The options of `penstock produce`."""
 
     workload: str
     to: str
@@ -47,25 +47,38 @@ class ProduceSpec:
     at_once: bool
 
 
-def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> dict[str, Any]:
+class ProductionFigures(TypedDict):
+    """What was produced, how fast, and how late the latest record was."""
+
+    topic: str
+    records: int
+    seconds: float
+    rate: float
+    #: None if the records were not written at their due times.
+    worst_lag_s: float | None
+
+
+def produce(spec: ProduceSpec, show: Callable[[WorkProgress], None]) -> ProductionFigures:
     """Fill the topic, and return the figures."""
     load = make_workload(spec.workload, spec.minutes, spec.seed)
     load = (load * spec.rate_scale).sped_up(spec.speed_up)
     arrivals = _arrivals(spec)
     make = plain_rows(spec.seed) if spec.rows is None else _function(spec.rows)
-    # one row tells the columns
-    schema = call_make(make, 0, pa.array([0], TIMESTAMP)).schema
+    # one row shows the columns
+    schema = call_producer(make, 0, pa.array([0], TIMESTAMP)).schema
     topic = Topic.create(Path(spec.to), schema)
     held = topic.end
 
     def watch(producer: Producer) -> None:
-        # with drawn arrivals nobody knows the number before the end
+        # with random arrivals the number is unknown before the end
         total = max(load.total_records, held + producer.produced)
         show(WorkProgress(total=total, kept=held, done=producer.produced))
 
     show(WorkProgress(total=max(load.total_records, held), kept=held, done=0))
     with TopicWriter(topic, WRITER) as writer:
-        producer = Producer(writer, fitted(make, schema), load, arrivals=arrivals, seed=spec.seed)
+        producer = Producer(
+            writer, fit_producer(make, schema), load, arrivals=arrivals, seed=spec.seed
+        )
         began_s = time.monotonic()
         begin_at = time.time() - load.duration_s if spec.at_once else None
         producer.run(begin_at=begin_at, watch=watch)

@@ -64,20 +64,20 @@ class Chunk:
 
     def find(self, hashes: Hashes, keys: Columns) -> Places:
         """Return the row of each key, or -1."""
-        found = np.full(len(hashes), -1, np.int64)
+        rows_of_hash = np.full(len(hashes), -1, np.int64)
         place = np.searchsorted(self.hashes, hashes)
         rows = np.flatnonzero(self.hashes[np.minimum(place, len(self) - 1)] == hashes)
         mine = self.rows.columns[: len(keys)]
         while len(rows):
             wanted_keys = keys if len(rows) == len(hashes) else take_all(keys, rows)
             equal = same_keys(take_all(mine, place[rows]), wanted_keys)
-            found[rows[equal]] = place[rows[equal]]
+            rows_of_hash[rows[equal]] = place[rows[equal]]
             # another key with this hash: try the next row, while its hash is the same
             rows = rows[~equal]
             place[rows] += 1
             rows = rows[place[rows] < len(self)]
             rows = rows[self.hashes[place[rows]] == hashes[rows]]
-        return found
+        return rows_of_hash
 
     def due(self, low: int | None, high: int) -> Places:
         """Return the rows with low < timer <= high; without low, all up to high."""

@@ -91,7 +91,7 @@ class State:
         # values of the keys found so far, and for each key its position in them
         parts: list[pa.RecordBatch] = []
         size, places = 0, np.zeros(len(hashes), np.int64)
-        found = np.zeros(len(hashes), np.bool_)
+        has_row = np.zeros(len(hashes), np.bool_)
         # sorted like the layers, which uses caches better
         left = np.argsort(hashes)
         columns = take_all(asked.columns, left)
@@ -103,13 +103,13 @@ class State:
                 dead = take(chunk.gone, rows)
                 dead = dead | self._age.is_over(take(chunk.seen, rows), take(chunk.timers, rows))
                 places[left[which]] = np.arange(size, size + len(rows))
-                found[left[which]] = ~dead
+                has_row[left[which]] = ~dead
                 parts.append(chunk.rows.select(self._layout.values.names).take(pa.array(rows)))
                 size += len(rows)
             if (inside >= 0).any():
                 left = left[inside < 0]
                 columns = take_all(asked.columns, left)
-        return self._found(parts, pa.array(places, mask=~found), pa.array(found))
+        return self._result(parts, pa.array(places, mask=~has_row), pa.array(has_row))
 
     def put(self, rows: Rows, timers: pa.Array | None = None) -> None:
         """Store rows; the last row of a key wins. Without `timers` the keys lose their timers."""
@@ -165,14 +165,14 @@ class State:
             merged = live(merged, Age())
         return SortedLayer([merged], at=self.watermark) if len(merged) else None
 
-    def _found(self, parts: Sequence[pa.RecordBatch], places: pa.Array, found: pa.Array) -> Any:
+    def _result(self, parts: Sequence[pa.RecordBatch], places: pa.Array, has_row: pa.Array) -> Any:
         """Return the values at these places; null for a null place."""
         columns = [
             pa.concat_arrays([part.column(n) for part in parts] or [pa.nulls(0, field.type)])
             for n, field in enumerate(self._layout.values)
         ]
         schema = self._layout.values.append(pa.field(FOUND, pa.bool_()))
-        arrays = [*(column.take(places) for column in columns), found]
+        arrays = [*(column.take(places) for column in columns), has_row]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _add(self, columns: Columns, timers: Times, *, gone: bool) -> None:

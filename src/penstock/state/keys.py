@@ -61,15 +61,15 @@ def _by_key(hashes: Hashes, keys: Columns) -> tuple[Places, NDArray[np.bool_]]:
     return order, repeats
 
 
-def _same(one: pa.Array, other: pa.Array) -> NDArray[np.bool_]:
-    if is_fixed(one.type):
-        same = np.ones(len(one), np.bool_)
-        for left, right in zip(words(one), words(other), strict=True):
-            same &= left == right
+def _same(left: pa.Array, right: pa.Array) -> NDArray[np.bool_]:
+    if is_fixed(left.type):
+        same = np.ones(len(left), np.bool_)
+        for left_word, right_word in zip(words(left), words(right), strict=True):
+            same &= left_word == right_word
     else:
-        same = pc.equal(one, other).fill_null(False).to_numpy(zero_copy_only=False)
-    if one.null_count or other.null_count:
-        left_null, right_null = nulls(one), nulls(other)
+        same = pc.equal(left, right).fill_null(False).to_numpy(zero_copy_only=False)
+    if left.null_count or right.null_count:
+        left_null, right_null = nulls(left), nulls(right)
         same = np.where(left_null | right_null, left_null & right_null, same)
     return same
 

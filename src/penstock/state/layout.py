@@ -81,36 +81,36 @@ def make_layout(key: pa.Schema, values: pa.Schema) -> StateLayout:
     )
 
 
-def _batch(given: Rows, schema: pa.Schema, what: str) -> pa.RecordBatch:
+def _batch(given: Rows, schema: pa.Schema, label: str) -> pa.RecordBatch:
     """Arrange rows by the columns of the schema; types must match."""
-    columns = _columns(given, schema, what)
+    columns = _columns(given, schema, label)
     hint = f"the columns are: {', '.join(map(field_text, schema))}"
     arrays = []
     for field in schema:
         if field.name not in columns:
             problem = f"column {field.name!r} ({type_text(field.type)}) is missing"
-            raise InputError(what, problem, hint)
-        arrays.append(_array(columns.pop(field.name), field, what, hint))
+            raise InputError(label, problem, hint)
+        arrays.append(_array(columns.pop(field.name), field, label, hint))
     for name in columns:
-        raise InputError(what, f"column {name!r} is not expected", hint)
+        raise InputError(label, f"column {name!r} is not expected", hint)
     if len({len(array) for array in arrays}) > 1:
         sizes = ", ".join(f"{field.name} {len(a)}" for field, a in zip(schema, arrays, strict=True))
-        raise InputError(what, f"the columns differ in length: {sizes}")
+        raise InputError(label, f"the columns differ in length: {sizes}")
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _columns(given: Rows, schema: pa.Schema, what: str) -> dict[str, Any]:
+def _columns(given: Rows, schema: pa.Schema, label: str) -> dict[str, Any]:
     if isinstance(given, pa.RecordBatch | pa.Table):
         return dict(zip(given.schema.names, given.columns, strict=True))
     if isinstance(given, Mapping):
         return dict(given)
     if len(schema) != 1:
         problem = f"one array is not enough for {len(schema)} columns"
-        raise InputError(what, problem, "give a batch, or a dictionary of arrays")
+        raise InputError(label, problem, "give a batch, or a dictionary of arrays")
     return {schema.names[0]: given}
 
 
-def _array(given: Any, field: pa.Field, what: str, hint: str) -> pa.Array:
+def _array(given: Any, field: pa.Field, label: str, hint: str) -> pa.Array:
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     if not isinstance(given, pa.Array):
@@ -118,14 +118,14 @@ def _array(given: Any, field: pa.Field, what: str, hint: str) -> pa.Array:
             given = pa.array(given, field.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
             problem = f"column {field.name!r}: is no {type_text(field.type)}: {error}"
-            raise InputError(what, problem, hint) from None
+            raise InputError(label, problem, hint) from None
     if given.type != field.type:
-        expected, found = type_text(field.type), type_text(given.type)
-        problem = f"column {field.name!r}: expected {expected}, found {found}"
-        raise InputError(what, problem, hint)
+        expected, actual = type_text(field.type), type_text(given.type)
+        problem = f"column {field.name!r}: expected {expected}, found {actual}"
+        raise InputError(label, problem, hint)
     if not field.nullable and given.null_count:
         problem = f"column {field.name!r}: must not be null, but is in {given.null_count} rows"
-        raise InputError(what, problem, hint)
+        raise InputError(label, problem, hint)
     return given
 
 

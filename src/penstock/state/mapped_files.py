@@ -72,8 +72,8 @@ def open_file(directory: Path, segment: Segment, *, checked: bool) -> Any:
     if content.size != segment.bytes:
         problem = f"has {content.size} bytes, expected {segment.bytes}"
         raise _damaged(directory, segment, problem)
-    if checked and (found := zlib.crc32(content)) != segment.crc:
-        problem = f"was altered: checksum {found:08x}, expected {segment.crc:08x}"
+    if checked and (checksum := zlib.crc32(content)) != segment.crc:
+        problem = f"was altered: checksum {checksum:08x}, expected {segment.crc:08x}"
         raise _damaged(directory, segment, problem)
     try:
         return pa.ipc.open_file(pa.BufferReader(content))
@@ -100,14 +100,14 @@ def open_layer(reader: Any, state_file: StateFile, directory: Path) -> SortedLay
 
 def same_columns(layout: StateLayout, stored: pa.Schema) -> None:
     """Raise `InputError` if the state was written with other columns than are declared now."""
-    found = [field for field in stored if field.name not in (HASH, GONE, TIMER, ORDER, SEEN)]
-    for have, want in zip(found, layout.stored, strict=False):
+    columns = [field for field in stored if field.name not in (HASH, GONE, TIMER, ORDER, SEEN)]
+    for have, want in zip(columns, layout.stored, strict=False):
         if not have.equals(want):
             problem = f"the state has {have.name!r} ({kind_text(have)}), but "
             problem += f"{want.name!r} ({kind_text(want)}) is declared"
             raise InputError("state", problem, _HINT)
-    if len(found) != len(layout.stored):
-        problem = f"the state has {len(found)} columns, but {len(layout.stored)} are declared"
+    if len(columns) != len(layout.stored):
+        problem = f"the state has {len(columns)} columns, but {len(layout.stored)} are declared"
         raise InputError("state", problem, _HINT)
 
 

@@ -39,13 +39,13 @@ class SortedLayer:
         """Return the place of each key, or -1."""
         if len(self.chunks) == 1:
             return self.chunks[0].find(hashes, keys)
-        found = np.full(len(hashes), -1, np.int64)
+        positions = np.full(len(hashes), -1, np.int64)
         chunk_of = np.searchsorted(self._firsts, hashes, side="right") - 1
         for number, rows in _groups(chunk_of):
             if number >= 0:
                 inside = self.chunks[number].find(hashes[rows], take_all(keys, rows))
-                found[rows] = np.where(inside < 0, -1, inside + self._ends[number])
-        return found
+                positions[rows] = np.where(inside < 0, -1, inside + self._ends[number])
+        return positions
 
     def at_places(self, places: Places) -> Iterator[tuple[Chunk, Places, Places]]:
         """Yield for all places but -1: a chunk, rows in it, and the indices of their places."""
@@ -56,10 +56,10 @@ class SortedLayer:
     def due(self, low: int | None, high: int) -> Iterator[Chunk]:
         """Yield rows with low < timer <= high, and those that were due when they were set."""
         for chunk in self.chunks:
-            found = [chunk.due(low, high)]
+            due_places = [chunk.due(low, high)]
             if low is not None and self.at is not None:
-                found.append(chunk.due(None, min(low, self.at)))
-            if len(places := np.concatenate(found)):
+                due_places.append(chunk.due(None, min(low, self.at)))
+            if len(places := np.concatenate(due_places)):
                 yield chunk.take(np.sort(places))
 
 

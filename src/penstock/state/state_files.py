@@ -139,13 +139,13 @@ def write_layers(
 
 def extras_of(layers: Iterable[SortedLayer]) -> set[str]:
     """Return the bookkeeping columns that these layers need."""
-    found = set()
+    extras = set()
     for layer in layers:
         for chunk in layer.chunks:
-            found |= {GONE} if _differs(chunk.gone, False) else set()
-            found |= {TIMER, ORDER} if _differs(chunk.timers, NEVER) else set()
-            found |= {SEEN} if _differs(chunk.seen, NEVER) else set()
-    return found
+            extras |= {GONE} if _differs(chunk.gone, False) else set()
+            extras |= {TIMER, ORDER} if _differs(chunk.timers, NEVER) else set()
+            extras |= {SEEN} if _differs(chunk.seen, NEVER) else set()
+    return extras
 
 
 def _differs(column: Any, value: Any) -> bool:

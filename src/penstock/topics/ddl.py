@@ -87,11 +87,11 @@ class _DdlParser:
         self._tokens = []
         place = 0
         while text[place:].strip():
-            found = _TOKEN.match(text, place)
-            if found is None:
+            match = _TOKEN.match(text, place)
+            if match is None:
                 self.refuse(f"cannot be read from {text[place:].strip()[:20]!r} on")
-            self._tokens.append(found[1])
-            place = found.end()
+            self._tokens.append(match[1])
+            place = match.end()
         self._tokens.append("")
         self._next = 0
 
@@ -170,11 +170,11 @@ class _DdlParser:
         return token
 
     def _skip(self, token: str) -> bool:
-        found = self._tokens[self._next] == token
-        self._next += found
-        return found
+        is_next = self._tokens[self._next] == token
+        self._next += is_next
+        return is_next
 
     def _expect(self, token: str) -> None:
-        found = self._take()
-        if found != token:
-            self.refuse(f"has {found!r} where {token!r} should be")
+        taken = self._take()
+        if taken != token:
+            self.refuse(f"has {taken!r} where {token!r} should be")

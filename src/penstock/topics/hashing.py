@@ -62,8 +62,8 @@ def split(rows: pa.RecordBatch, hashes: Hashes, slices: int) -> dict[int, pa.Rec
 
 def nulls(array: pa.Array) -> NDArray[np.bool_]:
     """Return which values are null."""
-    found: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return found
+    mask: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return mask
 
 
 def words(array: pa.Array) -> Sequence[Hashes]:

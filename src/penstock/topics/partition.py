@@ -77,7 +77,7 @@ def shares(counts: Counts, low: int, high: int, wanted: Iterable[int]) -> Iterat
     """Yield where the rows of some slices lie that fall between two places of a record batch.
 
     A batch that is cut at a part of its rows is cut at that part of each slice: so every slice
-    goes on at the same pace, and rows that came together are read together.
+    continues at the same pace, and rows that came together are read together.
 
     >>> list(shares(np.array([4, 0, 2]), 0, 3, [0, 1, 2]))
     [(0, 0, 2), (2, 4, 1)]

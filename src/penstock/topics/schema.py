@@ -44,24 +44,24 @@ def without_event(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name != EVENT])
 
 
-def first_difference(expected: pa.Schema, found: pa.Schema) -> str:
+def first_difference(expected: pa.Schema, actual: pa.Schema) -> str:
     """Describe the first difference of two schemas; an empty string if they are equal.
 
     >>> first_difference(parse_schema("id long, tag string"), parse_schema("id int, tag string"))
     "column 'id': expected long, found int"
     """
-    for number, (want, have) in enumerate(zip(expected, found, strict=False), start=1):
+    for number, (want, have) in enumerate(zip(expected, actual, strict=False), start=1):
         if want.name != have.name:
-            if want.name not in found.names:
+            if want.name not in actual.names:
                 return f"column {want.name!r} ({type_text(want.type)}) is missing"
             if have.name not in expected.names:
                 return f"column {have.name!r} ({type_text(have.type)}) is not expected"
             return f"column {number}: expected {want.name!r}, found {have.name!r}"
         if not want.equals(have):
             return f"column {want.name!r}: expected {kind_text(want)}, found {kind_text(have)}"
-    for field in list(expected)[len(found) :]:
+    for field in list(expected)[len(actual) :]:
         return f"column {field.name!r} ({type_text(field.type)}) is missing"
-    for field in list(found)[len(expected) :]:
+    for field in list(actual)[len(expected) :]:
         return f"column {field.name!r} ({type_text(field.type)}) is not expected"
     return ""
 

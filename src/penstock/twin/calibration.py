@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.engines.events import RescaledEvent, RunningEvent
 from penstock.engines.simulator.batches.model import Batches, Costs
-from penstock.engines.spark.operator_config import min_interval_for
+from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.spark_preparation import INTERVAL_S, WINDOW_S
@@ -74,11 +74,9 @@ def calibrate(runs: Sequence[CalibrationRun]) -> Calibration:
             path = ("pipelines", name, "objective_s")
             objective = Estimate(path=path, label="objective", value=objective_s, source="as asked")
             estimates.append(objective)
-        for number, value in members[0].numbers.items():
-            place = ("pipelines", name, "numbers", number)
-            estimates.append(
-                Estimate(path=place, label=number, value=str(value), source="as asked")
-            )
+        for arg, value in members[0].build_args.items():
+            place = ("pipelines", name, "numbers", arg)
+            estimates.append(Estimate(path=place, label=arg, value=str(value), source="as asked"))
         estimates += own
         for part in members[0].parts.values():
             estimates += _operator(members, part, rules)
@@ -89,8 +87,8 @@ def _check(runs: Sequence[CalibrationRun]) -> None:
     first_runs: dict[str, CalibrationRun] = {}
     for run in runs:
         first = first_runs.setdefault(run.pipeline, run)
-        if dict(first.numbers) != dict(run.numbers) or first.batch_s != run.batch_s:
-            problem = f"{first.name} and {run.name} ran {run.pipeline} with different numbers"
+        if dict(first.build_args) != dict(run.build_args) or first.batch_s != run.batch_s:
+            problem = f"{first.name} and {run.name} ran {run.pipeline} with different --set values"
             hint = "calibrate runs with the same --set and --batch together"
             raise InputError("RUN", problem, hint)
         if set(first.parts) != set(run.parts):
@@ -114,7 +112,7 @@ def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterat
     batch_s, runtime = runs[0].batch_s, "as the runtime has it"
     for name, label, value, source in (
         ("batch_s", "batch length", batch_s, "as asked"),
-        ("gap_s", "batch gap", min_interval_for(batch_s), runtime),
+        ("gap_s", "batch gap", compute_min_interval_s(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
     fits = overheads.fit_overheads(runs)
@@ -248,7 +246,7 @@ def _make_estimate(
 ) -> Estimate:
     if fit.is_fitted:
         return Estimate(path=path, label=label, value=fit.value, fit=fit, source=source)
-    why = f"not fitted: {source} do not tell it; {default:g} is used"
+    why = f"not fitted: {source} do not determine it; {default:g} is used"
     return Estimate(path=path, label=label, value=default, fit=fit, source=why)
 
 

@@ -47,7 +47,7 @@ class CalibrationRun:
 
     name: str
     pipeline: str
-    numbers: Mapping[str, Any]
+    build_args: Mapping[str, Any]
     batch_s: float
     objective_s: float | None
     parts: Mapping[str, DeclaredOperator]
@@ -72,7 +72,7 @@ def read_calibration_run(directory: Path) -> CalibrationRun:
             all_batches.setdefault(name, []).extend(own)
     if not any(all_batches.values()):
         hint = "only runs on Spark, or of a profile of resolution batches, have some"
-        raise InputError("", "its journal tells of no batches", hint, str(directory))
+        raise InputError("", "its journal has no batches", hint, str(directory))
     is_on_spark = engine_kind(run.journal.run) == SPARK
     parts = read_operators(directory) if is_on_spark else _simulated_operators(run)
     spec = run.spec
@@ -80,7 +80,7 @@ def read_calibration_run(directory: Path) -> CalibrationRun:
     return CalibrationRun(
         name=directory.name,
         pipeline=_declared_name(directory, spec) if is_on_spark else Path(spec["query"]).stem,
-        numbers=spec.get("numbers", {}),
+        build_args=spec.get("build_args", {}),
         batch_s=spec.get("batch_s", 1.0),
         objective_s=run.journal.run.get("objective_s"),
         parts=parts,

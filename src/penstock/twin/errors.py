@@ -80,7 +80,7 @@ class TwinCell:
     workload: str
     policy: str
     figures: tuple[TwinErrors, ...]
-    numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
+    build_args: Mapping[str, Any] = field(default_factory=FrozenDict)
     speed_up: float = 1.0
     rate_scale: float = 1.0
     #: Whether the profile was fitted to this run; then the twin is no prediction.

@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.engines.port import Batch
 from penstock.engines.simulator.batches.model import Batches
-from penstock.engines.spark.operator_config import min_interval_for
+from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.twin.calibration_runs import WARM_S, CalibrationRun
 from penstock.twin.least_squares import Fit, FloatArray, fit_line, fit_mean, fit_sigma
 
@@ -132,4 +132,4 @@ def _neighbours(runs: Sequence[CalibrationRun]) -> Iterator[tuple[Batch, Batch, 
     """Yield a batch, the next one, and the minimum interval between their plans."""
     for run in runs:
         for batches in run.batches.values():
-            yield from ((*pair, min_interval_for(run.batch_s)) for pair in pairwise(batches))
+            yield from ((*pair, compute_min_interval_s(run.batch_s)) for pair in pairwise(batches))

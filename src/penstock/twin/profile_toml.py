@@ -1,32 +1,32 @@
 """Writes a calibration as a profile in TOML; every number has its interval and source."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+import tomlkit
+
 from penstock.twin.calibration import Calibration, Estimate
+
+#: Column at which comments start.
+_COMMENT_COLUMN = 30
 
 
 def to_toml(calibration: Calibration) -> str:
     """Return a profile that `penstock simulate --engine ./FILE` reads."""
-    queries = list(
-        dict.fromkeys(e.path[1] for e in calibration.estimates if e.path[0] == "pipelines")
-    )
-    lines = [
-        "# Made by penstock calibrate from " + ", ".join(calibration.runs) + ".",
-        "# Each number: its 95 % interval, and what it was fitted from. The costs of operators",
-        "# are valid only for the --set values of these runs.",
-        f"summary = {json.dumps('Spark as measured with ' + ', '.join(queries))}",
-        'resolution = "batches"',
-        f"runs = {_value(list(calibration.runs))}",
-    ]
-    tables: dict[tuple[str, ...], list[Estimate]] = {}
+    queries = dict.fromkeys(e.path[1] for e in calibration.estimates if e.path[0] == "pipelines")
+    profile = tomlkit.document()
+    for line in (
+        "Made by penstock calibrate from " + ", ".join(calibration.runs) + ".",
+        "Each number: its 95 % interval, and what it was fitted from. The costs of operators",
+        "are valid only for the --set values of these runs.",
+    ):
+        profile.add(tomlkit.comment(line))
+    profile["summary"] = f"Spark as measured with {', '.join(queries)}"
+    profile["resolution"] = "batches"
+    profile["runs"] = list(calibration.runs)
     for estimate in calibration.estimates:
-        tables.setdefault(estimate.path[:-1], []).append(estimate)
-    for path, estimates in tables.items():
-        lines += ["", f"[{'.'.join(map(_key, path))}]"]
-        lines += [_line(estimate) for estimate in estimates]
-    return "\n".join(lines) + "\n"
+        _add(profile, estimate)
+    return tomlkit.dumps(profile)
 
 
 def to_json(calibration: Calibration) -> dict[str, Any]:
@@ -48,9 +48,21 @@ def to_json(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-def _line(estimate: Estimate) -> str:
-    text = f"{_key(estimate.path[-1])} = {_value(estimate.value)}"
-    return f"{text:<28}  # {_comment(estimate)}"
+def _add(profile: tomlkit.TOMLDocument, estimate: Estimate) -> None:
+    """Add a number to its table, with a comment behind it."""
+    *tables, key = estimate.path
+    table: Any = profile
+    for depth, name in enumerate(tables, start=1):
+        if name not in table:
+            # a table without values gets no header
+            table.add(name, tomlkit.table(is_super_table=depth < len(tables)))
+        table = table[name]
+    value = tomlkit.item(_rounded(estimate.value))
+    text = f"{tomlkit.key(key).as_string()} = {value.as_string()}"
+    if comment := _comment(estimate):
+        value.comment(comment)
+        value.trivia.comment_ws = " " * max(2, _COMMENT_COLUMN - len(text))
+    table.add(key, value)
 
 
 def _comment(estimate: Estimate) -> str:
@@ -60,16 +72,11 @@ def _comment(estimate: Estimate) -> str:
     return f"{low:.4g} to {high:.4g}; {estimate.source}"
 
 
-def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() else json.dumps(key)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
+def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        text = f"{value:.6g}"
-        return text if any(sign in text for sign in ".einf") else f"{text}.0"
-    return json.dumps(value)
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        table = tomlkit.inline_table()
+        table.update({key: _rounded(inner) for key, inner in value.items()})
+        return table
+    return [_rounded(inner) for inner in value] if isinstance(value, list) else value

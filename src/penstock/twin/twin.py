@@ -7,7 +7,6 @@ parameters and guards in its journal, the interval of the loop, and the end afte
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
@@ -16,13 +15,11 @@ from penstock.engines.simulator.batches.engine import BatchEngine
 from penstock.engines.simulator.builder import SourceFeed, build_batches
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
-from penstock.engines.spark.operator_config import min_interval_for
+from penstock.engines.spark.operator_config import compute_min_interval_s
 from penstock.errors import InputError
-from penstock.runs.journal_header import SPARK, decider_of, engine_kind
+from penstock.runs.journal_header import SPARK, JournalHeader, decider_of, engine_kind
 from penstock.runs.observer import ObservedEngine, StopCondition, StopRequest
-from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import RunDirectory, read_run
-from penstock.runs.scores import score
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
 from penstock.twin.calibration_runs import DeclaredOperator, read_operators
@@ -45,7 +42,7 @@ class RecordedRun:
         return self.run.journal.ticks
 
     @property
-    def header(self) -> Mapping[str, Any]:
+    def header(self) -> JournalHeader:
         """The header of its journal, with all defaults resolved."""
         return self.run.journal.run
 
@@ -109,20 +106,19 @@ def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
     if set(known.names) != set(run.parts):
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
-    numbers = {key: str(value) for key, value in run.spec.numbers.items()}
-    if numbers != known.numbers:
-        problem = (
-            f"{name} was measured with {_describe(known.numbers)}, the run has {_describe(numbers)}"
-        )
-        raise InputError("--profile", problem, "calibrate runs with the same numbers")
+    build_args = {key: str(value) for key, value in run.spec.build_args.items()}
+    if build_args != known.numbers:
+        measured, own = _describe(known.numbers), _describe(build_args)
+        problem = f"{name} was measured with {measured}, the run has {own}"
+        raise InputError("--profile", problem, "calibrate runs with the same --set values")
     initial = run.prepared.initial
     operators = tuple(_operator(op, run.parts[op.name], initial) for op in known.operators)
-    timing = {"batch_s": run.spec.batch_s, "gap_s": min_interval_for(run.spec.batch_s)}
+    timing = {"batch_s": run.spec.batch_s, "gap_s": compute_min_interval_s(run.spec.batch_s)}
     return replace(known, operators=operators, batches=FrozenDict({**known.batches, **timing}))
 
 
-def _describe(numbers: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in numbers.items()) or "the defaults"
+def _describe(build_args: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in build_args.items()) or "the defaults"
 
 
 def _operator(
@@ -135,8 +131,3 @@ def _operator(
         max_replicas=part.max_replicas,
         queue_limit=part.queue_limit,
     )
-
-
-def score_ticks(ticks: Iterator[Tick] | tuple[Tick, ...], objective_s: float | None) -> RunScores:
-    """Return the scores of a run or of its twin."""
-    return score(ticks, objective_s)

@@ -4,7 +4,7 @@ Gaps are drawn for a load of one record a second and then bent to the workload: 
 record that would come at time `u` comes when the workload has offered `u` records. So
 every process offers the workload's rate at each second, whatever its gaps.
 
-The squared coefficient of variation (scv: variance over squared mean of the gaps) tells
+The squared coefficient of variation (scv: variance over squared mean of the gaps) measures
 how uneven they are: 0 evenly spaced, 1 Poisson, above 1 in bursts.
 """
 

@@ -69,7 +69,7 @@ _TOKEN = re.compile(
 )
 #: A value runs to the next comma, parenthesis or blank, or from quote to quote.
 _VALUE = re.compile(r'\s*(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s,()"=]+))')
-#: More minutes are a slip of the finger: these are two months.
+#: More minutes are probably a typing error: these are two months.
 MAX_MINUTES = 100_000
 #: Limits of an expression; a deeper tree would exceed the recursion limit.
 MAX_LENGTH, MAX_DEPTH = 10_000, 50

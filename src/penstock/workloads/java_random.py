@@ -1,7 +1,7 @@
 """The random numbers of `java.util.Random`, bit for bit.
 
 The evaluation thesis drew its load patterns with it, and its algorithm is part of
-Java's specification: a seed gives the same list for ever, which no Python library
+Java's specification: a seed always gives the same list, which no Python library
 promises. So all patterns draw from it.
 """
 

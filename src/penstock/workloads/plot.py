@@ -1,11 +1,11 @@
 """Draws a workload; needs matplotlib."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import InputError, missing_package, nearest
+from penstock.errors import InputError, nearest
+from penstock.extras import import_optional
 from penstock.workloads.workload import Workload
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -26,11 +26,8 @@ def _check(file: str) -> Path:
 def draw_workload(load: Workload, title: str, file: str) -> Path:
     """Draw the rate over time into a file; its ending chooses the format."""
     path = _check(file)
-    try:
-        figures = import_module("matplotlib.figure")
-        ticker = import_module("matplotlib.ticker")
-    except ImportError:
-        raise missing_package("matplotlib", "--plot", "plots") from None
+    figures = import_optional("matplotlib.figure", "--plot")
+    ticker = import_optional("matplotlib.ticker", "--plot")
     figure = figures.Figure(figsize=(9, 3.6), layout="constrained")
     _draw(figure.subplots(), load, title, ticker.EngFormatter(sep=""))
     try:

@@ -74,11 +74,11 @@ class Workload:
     def of_points(cls, times_s: Iterable[float], rates: Iterable[float]) -> "Workload":
         """Make one that runs straight from point to point; two at one time make a jump."""
         points = list(zip(times_s, rates, strict=True))
-        parts = [(one, two) for one, two in pairwise(points) if two[0] > one[0]]
+        parts = [(start, end) for start, end in pairwise(points) if end[0] > start[0]]
         return cls(
-            edges_s=(*(float(one[0]) for one, _ in parts), float(points[-1][0])),
-            starts=tuple(float(one[1]) for one, _ in parts),
-            ends=tuple(float(two[1]) for _, two in parts),
+            edges_s=(*(float(start[0]) for start, _ in parts), float(points[-1][0])),
+            starts=tuple(float(start[1]) for start, _ in parts),
+            ends=tuple(float(end[1]) for _, end in parts),
         )
 
     # --- what it is

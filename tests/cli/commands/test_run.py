@@ -117,7 +117,7 @@ def test_options_are_the_fields_of_a_spec() -> None:
         dry_run=True,
         params={"memory_s": "60"},
         guards={"budget": "9"},
-        numbers={"service_s": "0.2"},
+        build_args={"service_s": "0.2"},
         workload_params={"mean": "9"},
     )
 
@@ -157,7 +157,7 @@ def test_a_directory_that_is_not_a_run_is_left_alone(
 
 RESULT: dict[str, Any] = {
     "spec": {},
-    "numbers": {"service_s": 0.3},
+    "build_args": {"service_s": 0.3},
     "ended": "finished",
     "seconds": 100.0,
     "replicas": {"avg": 4.0, "max": 9},
@@ -258,7 +258,7 @@ def test_what_became_of_the_records(changes: dict[str, Any], told: str, tmp_path
 
 
 def test_what_did_not_wait_is_not_said_to_wait(tmp_path: Path) -> None:
-    assert "A record waits" not in shown(tmp_path, numbers={"service_s": 0.0})
+    assert "A record waits" not in shown(tmp_path, build_args={"service_s": 0.0})
 
 
 def test_a_run_that_was_stopped_says_how_to_go_on(tmp_path: Path) -> None:

@@ -84,4 +84,4 @@ def test_the_model_thinks_what_scikit_learn_thinks() -> None:
     flat, asked = (part.reshape(len(part), -1) / 16 for part in (trained_on, others))
     theirs = QuadraticDiscriminantAnalysis(reg_param=0.1).fit(flat, labels)
     expected = theirs.predict_proba(asked)
-    assert digits._plain(theirs).chances(asked) == pytest.approx(expected, abs=1e-9)
+    assert digits._extract_model(theirs).chances(asked) == pytest.approx(expected, abs=1e-9)

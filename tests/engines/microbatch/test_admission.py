@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.recording import batch, task
 
-from penstock.engines.microbatch.admission import FIRST_ROWS, GROWTH, Throughput, Waiting
+from penstock.engines.microbatch.admission import FIRST_ROWS, GROWTH, Throughput, WaitingRows
 from penstock.engines.microbatch.batch_record import TaskRecord
 
 
@@ -64,19 +64,19 @@ OPS = st.lists(
 def test_every_row_is_processed_or_given_up_exactly_once(
     ops: list[tuple[str, int]], size: int | None
 ) -> None:
-    queue = Waiting(start=0, end=0)
+    queue = WaitingRows(start=0, end=0)
     fate: dict[int, str] = {}
     for kind, number in ops:
         if kind == "arrive":
-            queue = Waiting(
+            queue = WaitingRows(
                 start=queue.start, end=queue.end + number, seen=queue.seen, skips=queue.skips
             )
-            queue = queue.overflowed(size)
+            queue = queue.drop_overflow(size)
             assert size is None or queue.live_rows <= size
         elif kind == "expire":
-            queue = queue.expired(queue.start + number)
+            queue = queue.drop_expired(queue.start + number)
         else:
-            end = queue.end_after(min(number, queue.live_rows))
+            end = queue.find_end(min(number, queue.live_rows))
             inside = [s for s in queue.skips if s[0] < end and s[1] > queue.start]
             for row in range(queue.start, end):
                 cause = [why for low, high, why in inside if low <= row < high]
@@ -86,21 +86,21 @@ def test_every_row_is_processed_or_given_up_exactly_once(
             here = [fate[row] for row in range(queue.start, end)]
             assert here.count("processed") <= number
             left = tuple(s for s in queue.skips if s[1] > end)
-            queue = Waiting(start=end, end=queue.end, seen=queue.seen, skips=left)
+            queue = WaitingRows(start=end, end=queue.end, seen=queue.seen, skips=left)
     assert sorted(fate) == list(range(queue.start))
 
 
 def test_without_a_size_nothing_overflows() -> None:
-    assert Waiting(start=0, end=10_000).overflowed(None).live_rows == 10_000
+    assert WaitingRows(start=0, end=10_000).drop_overflow(None).live_rows == 10_000
 
 
 def test_what_does_not_fit_is_the_newest() -> None:
-    queue = Waiting(start=0, end=12).overflowed(10)
+    queue = WaitingRows(start=0, end=12).drop_overflow(10)
     assert queue.skips == ((10, 12, "overflow"),)
 
 
 def test_what_is_too_old_is_the_oldest() -> None:
-    assert Waiting(start=5, end=12).expired(8).skips == ((5, 8, "expired"),)
+    assert WaitingRows(start=5, end=12).drop_expired(8).skips == ((5, 8, "expired"),)
 
 
 def sliced(rows: int, call_s: float, row_s: float, slices: int = 32) -> TaskRecord:

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.recording import batch, task
 
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.spark.io.batch_log import KEPT, BatchLog
+from penstock.engines.spark.io.batch_log import MAX_RECORDS, BatchLog
 from penstock.engines.spark.recovery.batch_record_check import check_records
 from penstock.errors import InputError, PenstockError
 
@@ -73,9 +73,9 @@ def test_followers_see_each_record_once(tmp_path: Path) -> None:
 
 def test_old_records_go(tmp_path: Path) -> None:
     log = BatchLog(tmp_path)
-    for number in range(KEPT + 5):
+    for number in range(MAX_RECORDS + 5):
         log.put(batch(number))
-    assert len(list(tmp_path.iterdir())) == KEPT
+    assert len(list(tmp_path.iterdir())) == MAX_RECORDS
     assert BatchLog(tmp_path).next == 5
 
 

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engines.microbatch.dealing import OffsetRange, cuts, deal, shares, take, without
+from penstock.engines.microbatch.dealing import (
+    OffsetRange,
+    compute_cuts,
+    deal,
+    split_by_speed,
+    subtract_ranges,
+    take,
+)
 
 LINES = st.lists(
     st.builds(
@@ -26,7 +33,7 @@ def rows_of(stretches: list[OffsetRange] | tuple[OffsetRange, ...]) -> list[tupl
 def test_every_row_goes_to_one_task_and_order_is_kept(
     line: list[OffsetRange], parts: list[float]
 ) -> None:
-    edges = cuts(parts, sum(stretch.rows for stretch in line))
+    edges = compute_cuts(parts, sum(stretch.rows for stretch in line))
     dealt = deal(line, edges)
     assert len(dealt) == len(parts)
     assert [row for task in dealt for row in rows_of(task)] == rows_of(line)
@@ -34,7 +41,7 @@ def test_every_row_goes_to_one_task_and_order_is_kept(
 
 @given(PARTS, st.integers(0, 10_000))
 def test_no_task_is_off_its_share_by_more_than_a_row(parts: list[float], rows: int) -> None:
-    edges = cuts(parts, rows)
+    edges = compute_cuts(parts, rows)
     for part, low, high in zip(parts, edges, edges[1:], strict=False):
         assert high - low == pytest.approx(rows * part / sum(parts), abs=1.001)
 
@@ -46,7 +53,7 @@ def test_no_task_is_off_its_share_by_more_than_a_row(parts: list[float], rows: i
 def test_shares_make_all_end_together(replicas: list[tuple[float, float]], rows: int) -> None:
     speeds = [speed for speed, _ in replicas]
     remaining = [seconds for _, seconds in replicas]
-    dealt = shares(speeds, remaining, rows)
+    dealt = split_by_speed(speeds, remaining, rows)
     assert sum(dealt) == pytest.approx(rows)
     slowest = 0.05 * sum(speeds) / len(speeds)
     ends = [
@@ -60,12 +67,12 @@ def test_shares_make_all_end_together(replicas: list[tuple[float, float]], rows:
 
 
 def test_a_slow_replica_gets_less_and_never_nothing() -> None:
-    dealt = shares([100.0, 100.0, 1.0], [0.0, 0.0, 0.0], 1000)
+    dealt = split_by_speed([100.0, 100.0, 1.0], [0.0, 0.0, 0.0], 1000)
     assert dealt[0] == dealt[1] > 10 * dealt[2] > 0
 
 
 def test_an_unknown_replica_counts_as_a_usual_one() -> None:
-    assert shares([80.0, None, 40.0], [0.0] * 3, 180) == [80.0, 60.0, 40.0]
+    assert split_by_speed([80.0, None, 40.0], [0.0] * 3, 180) == [80.0, 60.0, 40.0]
 
 
 @given(
@@ -78,7 +85,7 @@ def test_what_is_left_is_what_is_not_skipped(rows: int, gaps: list[tuple[int, in
         if low >= reached:
             skipped.append((low, low + length))
             reached = low + length
-    left = without(OffsetRange("a", 3, 3 + rows), skipped)
+    left = subtract_ranges(OffsetRange("a", 3, 3 + rows), skipped)
     dead = {row for low, high in skipped for row in range(low, high)}
     assert [row for _, row in rows_of(left)] == [r for r in range(3, 3 + rows) if r not in dead]
 

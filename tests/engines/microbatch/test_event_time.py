@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.by_hand import ByHand, Row
 
-from penstock.engines.microbatch.event_time import slowest_times
+from penstock.engines.microbatch.event_time import find_slowest_times
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.pipelines.pipeline import Pipeline
@@ -261,8 +261,8 @@ def test_an_idle_input_does_not_hold_the_watermark(tmp_path: Path) -> None:
     assert list(progress.idle_inputs({"busy": 2, "idle": 0})) == [], "rows that wait are not idle"
     read = {name: progress.read(name, 0, topic.end) for name, topic in topics.items()}
     inputs = {name: state.progress for name, state in read.items()}
-    assert slowest_times(inputs)["at"] == 5
-    assert slowest_times(inputs, ["idle"])["at"] == 90
+    assert find_slowest_times(inputs)["at"] == 5
+    assert find_slowest_times(inputs, ["idle"])["at"] == 90
 
 
 def test_segments_without_statistics_are_read_for_them(tmp_path: Path) -> None:

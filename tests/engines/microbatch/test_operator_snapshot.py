@@ -11,11 +11,11 @@ from penstock.core.snapshot import OperatorSnapshot
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.operator_snapshot import (
     OperatorWindow,
-    age_when_taken,
-    arrival_scv,
-    latency,
-    operator_snapshot,
-    service_scv,
+    build_latency,
+    build_operator_snapshot,
+    compute_age_s,
+    compute_arrival_scv,
+    compute_service_scv,
 )
 
 RECORDED = Path(__file__).parents[2] / "recorded" / "spark-batches.jsonl"
@@ -34,7 +34,7 @@ def seen(records: list[BatchRecord], now: float, **changes: object) -> OperatorS
         "records": records,
         "queues": ((now, 0.0),),
     }
-    return operator_snapshot(OperatorWindow(**{**given, **changes}))  # type: ignore[arg-type]
+    return build_operator_snapshot(OperatorWindow(**{**given, **changes}))  # type: ignore[arg-type]
 
 
 def saturated(replicas: int = 2, rate: float = 50.0, batches: int = 8) -> list[BatchRecord]:
@@ -121,7 +121,7 @@ def test_the_variation_of_single_records_shows_through_chunks() -> None:
             squares=float((times**2 / sizes).sum()),
         )
     ]
-    assert service_scv(tasks) == pytest.approx(1.0, rel=0.1)
+    assert compute_service_scv(tasks) == pytest.approx(1.0, rel=0.1)
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("poisson", 1.0), ("even", 0.0)])
@@ -130,7 +130,7 @@ def test_the_variation_of_arrivals_shows_in_counts(kind: str, expected: float) -
     gaps = random.exponential(0.01, 60_000) if kind == "poisson" else np.full(60_000, 0.01)
     times, counts = np.unique(np.floor(np.cumsum(gaps) / 0.01), return_counts=True)
     events = list(zip(((times + 0.5) * 0.01).tolist(), counts.tolist(), strict=True))
-    assert arrival_scv([events]) == pytest.approx(expected, abs=0.15)
+    assert compute_arrival_scv([events]) == pytest.approx(expected, abs=0.15)
 
 
 def test_the_growth_of_a_queue_keeps_its_sign_and_needs_three_samples() -> None:
@@ -141,10 +141,10 @@ def test_the_growth_of_a_queue_keeps_its_sign_and_needs_three_samples() -> None:
 
 def test_latency_runs_from_due_to_committed() -> None:
     record = batch(0, at=10.0, took_s=1.0, tasks=[task(rows=4)], events=[(8.0, 3), (10.5, 1)])
-    found = latency([record])
+    found = build_latency([record])
     assert (found.count, found.max) == (4, 3.0)
     assert found.mean == pytest.approx((3 * 3.0 + 0.5) / 4)
-    assert age_when_taken([record]) == pytest.approx((3 * 2.0 - 0.5) / 4)
+    assert compute_age_s([record]) == pytest.approx((3 * 2.0 - 0.5) / 4)
 
 
 def test_a_recorded_run_says_what_its_operator_was() -> None:

@@ -12,7 +12,7 @@ from penstock.engines.microbatch.batch_record import (
     read_record,
     write_record,
 )
-from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, TotalsRules, with_totals
+from penstock.engines.microbatch.operator_totals import AHEAD, SINCE, TotalsRules, add_totals
 
 RULES = {
     "batch": TotalsRules(),
@@ -41,7 +41,7 @@ def chain(*records: BatchRecord, kind: str = "batch") -> BatchRecord:
     """Give each record its totals, through the file that it is written to."""
     before = None
     for each in records:
-        before = read_record(write_record(with_totals(each, before, RULES[kind])))
+        before = read_record(write_record(add_totals(each, before, RULES[kind])))
     assert before is not None
     return before
 
@@ -98,5 +98,5 @@ def test_what_a_frame_leaves_out_is_filtered(
 
 def test_a_record_of_an_earlier_version_is_where_counting_begins() -> None:
     old = record(7, 100, 200)
-    last = with_totals(record(8, 200, 210), old, RULES["batch"])
+    last = add_totals(record(8, 200, 210), old, RULES["batch"])
     assert (last.totals["rows_in"], last.totals[SINCE], last.totals["skipped"]) == (10, 8, 0)

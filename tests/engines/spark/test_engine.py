@@ -49,8 +49,8 @@ def copying() -> Pipeline:
 
 @pytest.fixture(autouse=True)
 def _queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "make_query", lambda *_: Query)
-    monkeypatch.setattr(engine_module, "START_S", 0.5)
+    monkeypatch.setattr(engine_module, "make_query", lambda *_, **__: Query)
+    monkeypatch.setattr(engine_module, "MAX_START_S", 0.5)
     monkeypatch.setattr(engine_module, "SAY_EVERY_S", 0.1)
     monkeypatch.setattr(engine_module, "LOOK_S", 0.02)
 
@@ -65,7 +65,7 @@ def test_before_the_first_batch_queues_are_known_and_who_is_waited_for_is_said(
     engine = SparkEngine(None, pipeline, layout, say=said.append)  # type: ignore[arg-type]
     engine.start()
     assert said[0].startswith("waiting for 1 operator to start: copy (")
-    assert said[-1] == "going on before all operators run: copy still starting"
+    assert said[-1] == "the run begins while operators still start: copy"
     assert engine.queues == {"copy": ROWS}
     assert engine.status().queues == {"copy": ROWS}
 
@@ -85,8 +85,8 @@ def test_what_happens_to_an_operator_is_reported_at_once(
     engine = SparkEngine(None, copying(), layout, report=events.append)  # type: ignore[arg-type]
     engine.start()
     failed = FailedEvent(at=0.0, operator="copy", error="column 'id' (long) is missing")
-    monkeypatch.setattr(engine._supervisor, "look", lambda: [failed])
-    engine._watched = 0.0
+    monkeypatch.setattr(engine._monitor.batch_supervisor, "update", lambda: [failed])
+    engine._monitor._queries_checked_at = 0.0
     engine.advance(0.01)  # the next tick may be minutes away
     assert [type(event) for event in events] == [FailedEvent]
     assert [type(event) for event in engine.status().events] == [FailedEvent]
@@ -94,7 +94,7 @@ def test_what_happens_to_an_operator_is_reported_at_once(
 
 def test_events_of_a_tick_are_in_the_order_of_time(layout: RunLayout) -> None:
     engine = SparkEngine(None, copying(), layout)  # type: ignore[arg-type]
-    engine._events = [
+    engine._monitor._events = [
         CaughtUpEvent(at=29.0, operator="files", backlog=0.0, unit="files"),
         BehindEvent(at=22.0, operator="files", backlog=7.0, unit="files"),
     ]

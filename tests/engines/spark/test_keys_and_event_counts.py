@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.engines.microbatch.event_counts import MAX_BINS, merge, sketch
-from penstock.engines.spark.io.key_dealing import key_mask, replica_of
+from penstock.engines.spark.io.plans import assign_replicas, mask_key
 
 STAMP = pa.timestamp("us", "UTC")
 
@@ -15,14 +15,14 @@ STAMP = pa.timestamp("us", "UTC")
 @given(st.lists(st.one_of(st.none(), st.text())), st.integers(1, 9))
 def test_each_row_falls_to_one_replica(words: list[str | None], replicas: int) -> None:
     column = pa.array(words, pa.string())
-    masks = [key_mask(column, index, replicas).to_pylist() for index in range(replicas)]
+    masks = [mask_key(column, index, replicas).to_pylist() for index in range(replicas)]
     assert [sum(row) for row in zip(*masks, strict=True)] == [1] * len(words)
-    chosen = dict(zip(words, replica_of(column, replicas).tolist(), strict=True))
-    assert replica_of(column, replicas).tolist() == [chosen[word] for word in words]
+    chosen = dict(zip(words, assign_replicas(column, replicas).tolist(), strict=True))
+    assert assign_replicas(column, replicas).tolist() == [chosen[word] for word in words]
 
 
 def test_numbers_spread_evenly() -> None:
-    counts = np.bincount(replica_of(pa.array(range(70_000)), 7))
+    counts = np.bincount(assign_replicas(pa.array(range(70_000)), 7))
     assert counts.min() > 0.95 * counts.max()
 
 

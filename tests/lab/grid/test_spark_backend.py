@@ -23,7 +23,7 @@ def grid(base: dict[str, Any] | None = None, **axes: Any) -> Grid:
 
 def test_a_cell_is_a_run_on_spark() -> None:
     found = grid(
-        {"minutes": 30, "speed_up": 60, "rate_scale": 0.5, "numbers": {"service_s": 0.2}},
+        {"minutes": 30, "speed_up": 60, "rate_scale": 0.5, "build_args": {"service_s": 0.2}},
         policy=["ds2", {"policy": "hpa-cpu", "params": {"target": [0.5, 0.7]}}],
         workload="dns",
         seeds=[7],
@@ -34,7 +34,7 @@ def test_a_cell_is_a_run_on_spark() -> None:
     assert found.cells[2].specs == (
         SparkSpec(
             pipeline="words", workload="dns", policy="hpa-cpu", params={"target": 0.7},
-            minutes=30, speed_up=60, rate_scale=0.5, numbers={"service_s": 0.2}, seed=7,
+            minutes=30, speed_up=60, rate_scale=0.5, build_args={"service_s": 0.2}, seed=7,
         ),
     )  # fmt: skip
 
@@ -48,6 +48,16 @@ def test_a_pipeline_may_be_called_query_or_pipeline() -> None:
     assert [cell.specs[0].to_json()["pipeline"] for cell in told[0].cells] == ["words", "dns"]
 
 
+def test_build_args_may_have_their_earlier_name_and_kept_results_too(tmp_path: Path) -> None:
+    now, earlier = (grid({name: {"service_s": 0.2}}) for name in ("build_args", "numbers"))
+    assert now.cells == earlier.cells
+    backend = SparkBackend(lambda spec, _: {"answer": spec.seed})
+    run_all(now.runs, backend, tmp_path)
+    (file,) = (tmp_path / "results").iterdir()
+    file.write_text(file.read_text().replace("build_args", "numbers"))
+    assert read_kept_results(now.runs, backend, tmp_path).missing == 0
+
+
 def test_a_cell_is_named_after_the_load_that_it_gets_if_nobody_says() -> None:
     (cell,) = grid().cells
     assert (cell.name, cell.group, cell.label) == (
@@ -56,7 +66,7 @@ def test_a_cell_is_named_after_the_load_that_it_gets_if_nobody_says() -> None:
 
 
 def test_other_service_times_and_speeds_are_other_loads() -> None:
-    found = grid(numbers={"service_s": [0.1, 0.2]}, speed_up=[10, 20], policy=["ds2", "flink"])
+    found = grid(build_args={"service_s": [0.1, 0.2]}, speed_up=[10, 20], policy=["ds2", "flink"])
     assert len({cell.group for cell in found.cells}) == 4
     assert {cell.label for cell in found.cells} == {"ds2", "flink"}
 
@@ -91,7 +101,7 @@ def test_mistakes_are_named(data: dict[str, Any], field: str, problem: str, hint
     [
         ({"query": "wrods"}, "cell wrods-pulsar-queueing: pipeline: unknown pipeline 'wrods'"),
         ({"policy": ["ds2", "ds3"]}, "cell words-pulsar-ds3: policy: unknown policy 'ds3'"),
-        ({"numbers": {"speed": 3}}, "--set speed: unknown number"),
+        ({"build_args": {"speed": 3}}, "--set speed: unknown argument"),
         ({"initial": 99}, "--initial: "),
     ],
 )
@@ -120,7 +130,7 @@ def test_the_experiment_that_ships_can_run() -> None:
         assert spec.workload is not None
         assert 2 <= spec.minutes / spec.speed_up <= 3
         peak = make_workload(spec.workload, spec.minutes, spec.seed, {}).peak_rate * spec.rate_scale
-        busiest = {"q1": 1.6, "q11": 1.0}[spec.pipeline] * spec.numbers["service_s"]
+        busiest = {"q1": 1.6, "q11": 1.0}[spec.pipeline] * spec.build_args["service_s"]
         assert 4.5 < peak * busiest < 7
     for word in ("times as fast", "1/10,000", "wait instead of computing"):
         assert word in found.note
@@ -236,4 +246,4 @@ def test_the_runs_that_the_twin_predicts_can_run(load: str, runs: int) -> None:
     found = read_grid(EXPERIMENTS.parent / "twin" / f"{load}.toml")
     check_grid(found)
     assert (found.name, found.backend.name, len(found.cells)) == (f"twin-{load}", "spark", runs)
-    assert {spec.numbers["service_s"] for cell in found.cells for spec in cell.specs} == {0.015}
+    assert {spec.build_args["service_s"] for cell in found.cells for spec in cell.specs} == {0.015}

@@ -15,7 +15,7 @@ from penstock.files.lock import Lock
 from penstock.lab.grid.subprocess_run import OUTPUT, REPORT, run_in_subprocess
 from penstock.runs.spec import SparkSpec, read_spec
 
-SPEC = SparkSpec(pipeline="images", workload="pulsar", minutes=3, numbers={"service_s": 0.2})
+SPEC = SparkSpec(pipeline="images", workload="pulsar", minutes=3, build_args={"service_s": 0.2})
 
 
 def command(body: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tests.pipelines.kinds.row_kind import ROW_KIND
 import penstock
 from penstock.errors import InputError
 from penstock.pipelines.description import describe
-from penstock.pipelines.kinds.kind import BUILT_IN, find_kind, register_kind
+from penstock.pipelines.kinds.kind import BUILT_IN, OperatorKind, find_kind, register_kind
 from penstock.pipelines.operator import Options
 from penstock.pipelines.pipeline import Pipeline
 
@@ -50,6 +50,14 @@ def test_a_new_kind_checks_its_operators() -> None:
         pipeline_of_rows(two).check()
     with pytest.raises(InputError, match="chunk_rows: is no option of kind 'row'"):
         pipeline_of_rows(options=Options(chunk_rows=3)).check()
+
+
+def test_a_kind_without_arguments_cannot_be_registered() -> None:
+    class EmptyKind(OperatorKind):
+        pass
+
+    with pytest.raises(TypeError, match=r"abstract method '?arguments"):
+        register_kind(EmptyKind(name="empty", options=()))  # type: ignore[abstract]
 
 
 def test_a_kind_that_nothing_registered_is_refused() -> None:

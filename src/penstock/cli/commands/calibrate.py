@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from penstock.cli.subcommands import add_command
-from penstock.core.numbers import pretty
 from penstock.errors import InputError
 from penstock.files.text import write_text
-from penstock.reports.tables import Table, as_text
-from penstock.twin.calibration import Calibration, Estimate, calibrate
+from penstock.reports.calibration_text import as_table
+from penstock.reports.tables import as_text
+from penstock.twin.calibration import calibrate
 from penstock.twin.calibration_runs import read_calibration_run
 from penstock.twin.profile_toml import to_json, to_toml
 
@@ -52,33 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         write_text(args.out, to_toml(calibration), "--out")
         print(f"wrote {args.out}", file=sys.stderr)
-    print(json.dumps(to_json(calibration), indent=2) if args.json else as_text(_table(calibration)))
-    return 0
-
-
-def _table(calibration: Calibration) -> Table:
-    shown = [
-        e for e in calibration.estimates if e.fit is not None or e.path[0] in ("batches", "monitor")
-    ]
-    notes = [f"{_where(e)} {e.label}: {e.source}" for e in shown if e.fit and not e.is_fitted]
-    sources = dict.fromkeys(e.source for e in shown if e.is_fitted)
-    return Table(
-        columns=("", "parameter", "value", "95 % interval", "from"),
-        words=2,
-        rows=tuple(_row(e) for e in shown),
-        notes=("", *notes, *(f"from: {source}" for source in sources)),
+    print(
+        json.dumps(to_json(calibration), indent=2) if args.json else as_text(as_table(calibration))
     )
-
-
-def _row(estimate: Estimate) -> tuple[str, ...]:
-    fit = estimate.fit if estimate.is_fitted else None
-    between = f"{pretty(fit.low)} to {pretty(fit.high)}" if fit else ""
-    count = pretty(fit.count) if fit else "not fitted" if estimate.fit else "given"
-    return _where(estimate), estimate.label, pretty(estimate.value), between, count
-
-
-def _where(estimate: Estimate) -> str:
-    if estimate.path[0] != "pipelines":
-        return "engine"
-    is_whole = estimate.path[2] != "operators"
-    return estimate.path[1] if is_whole else f"{estimate.path[1]} {estimate.path[3]}"
+    return 0

@@ -4,18 +4,19 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+from penstock.cli.options import check_at_least_1
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.engines.spark.cluster.masters import check_java
-from penstock.errors import InputError, PenstockError
-from penstock.files.text import explain_os_error, write_text
-from penstock.lab.grid.grid import Grid, check_grid, read_grid
-from penstock.lab.grid.runner import RUNS, run_all
+from penstock.files.text import write_text
+from penstock.lab.comparison.grid_comparison import compare_grids
+from penstock.lab.grid.grid import Grid
+from penstock.lab.grid.grid_run import run_grid
+from penstock.lab.grid.runner import RUNS
 from penstock.reports.comparison_json import as_json, as_spreadsheet
-from penstock.reports.comparison_text import as_document, as_page, as_terminal
-from penstock.reports.grid_results import GRID_FILE, check_hindsight, compare_grid, find_grid
+from penstock.reports.comparison_text import as_document, as_page, as_terminal, gap_notes
+from penstock.reports.grid_text import grid_json, grid_text
 from penstock.reports.progress import ProgressBar
 
 EXAMPLES = """\
@@ -43,7 +44,7 @@ mode objective_s interval_s. A table may have a label. Interrupt the command at 
 command resumes it.
 
 With on = "spark" at the top, the runs use Spark, one after the other, each in DIR/runs/. Fields:
-query (the pipeline: q1, images, ./mine.py) numbers (arguments of the pipeline) workload policy
+query (the pipeline: q1, images, ./mine.py) build_args (arguments of the pipeline) workload policy
 minutes speed_up rate_scale params guards workload_params initial objective_s interval_s batch_s
 dry_run master executors. Ctrl-C stops the current run; the same command starts that run again.
 note = "..." is printed above the results.
@@ -87,80 +88,31 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check a grid, run what is missing, print where the results are."""
-    grid = read_grid(args.spec)
-    check_grid(grid, str(args.spec))
-    jobs, out = _jobs(args, grid), args.out or Path("runs") / grid.name
-    if grid.backend.is_sequential:
-        check_java()
-    _make_directory(out)
-    (out / GRID_FILE).write_bytes(args.spec.read_bytes())
-    failed: list[PenstockError] = []
+    check_at_least_1("--jobs", args.jobs)
+    with ProgressBar(args.spec.stem) as bar:
+        result = run_grid(args.spec, args.out, args.jobs, bar.show, partial(_announce, bar))
+    for error in result.failed:
+        print(f"error: {error}", file=sys.stderr)
+    print(json.dumps(grid_json(result), indent=2) if args.json else "\n".join(grid_text(result)))
+    return 1 if result.failed else 0
+
+
+def _announce(bar: ProgressBar, grid: Grid, out: Path) -> None:
+    bar.title = grid.name
     if grid.backend.is_sequential:
         print(f"{grid.name}: each run writes its output to {out / RUNS}", file=sys.stderr)
-    with ProgressBar(grid.name) as bar:
-        on_failure = failed.append if grid.backend.is_sequential else None
-        run_all(grid.runs, grid.backend, out, jobs, bar.show, on_failure)
-    for error in failed:
-        print(f"error: {error}", file=sys.stderr)
-    if args.json:
-        print(json.dumps(_run_json(grid, out, bar, failed), indent=2))
-        return 1 if failed else 0
-    total, new = bar.last.total, bar.last.done - len(failed)
-    print(f"{grid.name}: {len(grid.cells)} cells, {total} runs, {new} of them new, in {out}")
-    if failed:
-        print(f"{len(failed)} failed: the same command runs them again")
-    print(f"compare: penstock lab compare {out}")
-    return 1 if failed else 0
-
-
-def _jobs(args: argparse.Namespace, grid: Grid) -> int | None:
-    jobs = _check_jobs(args)
-    if not grid.backend.is_sequential:
-        return jobs
-    if jobs not in (None, 1):
-        problem = f"must be 1 for runs on {grid.backend.name.capitalize()}, got {jobs}"
-        raise InputError("--jobs", problem, "they run one after the other: omit --jobs")
-    return 1
-
-
-def _make_directory(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
-
-
-def _run_json(
-    grid: Grid, out: Path, bar: ProgressBar, failed: list[PenstockError]
-) -> dict[str, Any]:
-    return {
-        "name": grid.name,
-        "out": str(out),
-        "runs": bar.last.total,
-        "new": bar.last.done - len(failed),
-        "failed": list(map(str, failed)),
-        "cells": [
-            {
-                "cell": cell.name,
-                "group": cell.group,
-                "label": cell.label,
-                "seeds": [spec.seed for spec in cell.specs],
-            }
-            for cell in grid.cells
-        ],
-    }
 
 
 def run_compare(args: argparse.Namespace) -> int:
     """Compare the grids, write the files, print the comparison."""
-    jobs = _check_jobs(args)
-    found = {directory: find_grid(directory) for directory in args.directories}
-    if args.hindsight:
-        check_hindsight(found)
-    grids = [
-        compare_grid(directory, grid, jobs, hindsight=args.hindsight)
-        for directory, grid in found.items()
-    ]
+    check_at_least_1("--jobs", args.jobs)
+    with ProgressBar("hindsight") as bar:
+        grids = compare_grids(
+            args.directories, hindsight=args.hindsight, jobs=args.jobs, on_progress=bar.show
+        )
+    for directory, grid in zip(args.directories, grids, strict=True):
+        for note in gap_notes(grid, directory):
+            print(note, file=sys.stderr)
     title = grids[0].name if len(grids) == 1 else ""
     if (path := args.markdown) is not None:
         page = as_document(title or path.stem, grids, _command(args, "--markdown"))
@@ -175,13 +127,6 @@ def run_compare(args: argparse.Namespace) -> int:
     else:
         print(as_terminal(grids))
     return 0
-
-
-def _check_jobs(args: argparse.Namespace) -> int | None:
-    if args.jobs is not None and args.jobs < 1:
-        raise InputError("--jobs", f"must be at least 1, got {args.jobs}")
-    jobs: int | None = args.jobs
-    return jobs
 
 
 def _command(args: argparse.Namespace, option: str) -> str:

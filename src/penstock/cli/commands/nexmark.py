@@ -2,14 +2,11 @@
 
 import argparse
 import json
-from typing import Any
 
 from penstock.cli.run_options import add_run_options, run_pipeline
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.core.numbers import pretty, table_number
 from penstock.errors import InputError, nearest
 from penstock.reports.progress import ProgressBar
-from penstock.reports.tables import Table, as_text
 
 EXAMPLES = """\
 examples:
@@ -58,19 +55,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="The Nexmark auction benchmark: generate events, run and verify its queries.",
         examples=EXAMPLES,
     )
-    add = add_verb(
-        verbs, "generate", "write events to a Parquet file", EXAMPLES, run_generate
-    ).add_argument
+    about = "write events to a Parquet file"
+    add = add_verb(verbs, "generate", about, EXAMPLES, run_generate).add_argument
     add("--events", type=int, required=True, metavar="N", help="number of events of all kinds")
-    add(
-        "--kind", metavar="KIND", help="persons, auctions or bids (default: all, one row per event)"
-    )
-    add(
-        "--hot",
-        choices=("on", "off"),
-        default="on",
-        help="skew: a few sellers, auctions and bidders get most events (default: %(default)s)",
-    )
+    about = "persons, auctions or bids (default: all, one row per event)"
+    add("--kind", metavar="KIND", help=about)
+    about = "skew: a few sellers, auctions and bidders get most events (default: %(default)s)"
+    add("--hot", choices=("on", "off"), default="on", help=about)
     add("--rate", type=float, metavar="R", help="events per second of event time (default: 10,000)")
     add("--workload", metavar="W", help="let event times follow a workload, see penstock workload")
     add("--out", required=True, metavar="FILE.parquet", help="output file, written atomically")
@@ -87,30 +78,28 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add_variant(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--variant",
-        choices=("thesis", "reference"),
-        help="variant of the query (default: thesis, if it exists)",
-    )
+    about = "variant of the query (default: thesis, if it exists)"
+    parser.add_argument("--variant", choices=("thesis", "reference"), help=about)
 
 
 def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "run a query on Spark under a load and scale it by a policy"
     parser = add_verb(verbs, "run", about, RUN_EXAMPLES, run_query)
     add = parser.add_argument
-    add(
-        "--query",
-        required=True,
-        metavar="Q",
-        help="query, such as q8; see penstock nexmark verify --help",
-    )
+    about = "query, such as q8; see penstock nexmark verify --help"
+    add("--query", required=True, metavar="Q", help=about)
     _add_variant(parser)
     about = "emulated service time per row at the main operator (default: %(default)g)"
     add("--service", type=float, default=SERVICE_S, metavar="S", help=about)
     add_run_options(parser)
     add("--out", metavar="DIR", help="run directory (default: runs/NAME-TIME)")
     parser.set_defaults(
-        workload="cosine", rate_scale=RATE_SCALE, speed_up=SPEED_UP, resume=None, allow_removal=[]
+        workload="cosine",
+        rate_scale=RATE_SCALE,
+        speed_up=SPEED_UP,
+        resume=None,
+        allow_removal=[],
+        available_now=False,
     )
 
 
@@ -123,12 +112,12 @@ def run_query(args: argparse.Namespace) -> int:
     if args.query not in QUERIES:
         raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
     if args.variant is not None:
-        check_variant(args.query, args.variant, list(QUERIES[args.query].TRUTHS))
-    numbers = [f"service_s={args.service}"]
+        check_variant(args.query, args.variant, list(QUERIES[args.query].truths))
+    build_args = [f"service_s={args.service}"]
     if args.variant is not None:
-        numbers.append(f"variant={args.variant}")
+        build_args.append(f"variant={args.variant}")
     return run_pipeline(
-        argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": numbers})
+        argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": build_args})
     )
 
 
@@ -140,7 +129,10 @@ def run_verify(args: argparse.Namespace) -> int:
         is_verified,
         verify_in_session,
     )
-    from penstock.reports.verification_text import as_json, as_page  # noqa: PLC0415
+    from penstock.reports.nexmark_text import (  # noqa: PLC0415
+        verification_json,
+        verification_text,
+    )
 
     spec = VerifySpec(
         query=args.query,
@@ -151,8 +143,10 @@ def run_verify(args: argparse.Namespace) -> int:
     )
     with ProgressBar("verify", resumes=False) as bar:
         result = verify_in_session(spec, bar.show)
-    page = as_page(spec, result)
-    print(json.dumps(as_json(spec, result), indent=2) if args.json else page)
+    if args.json:
+        print(json.dumps(verification_json(spec, result), indent=2))
+    else:
+        print(verification_text(spec, result))
     return 0 if is_verified(spec, result) else 1
 
 
@@ -160,6 +154,7 @@ def run_generate(args: argparse.Namespace) -> int:
     """Write the file and print its figures."""
     # imported here because it loads Arrow, which other commands do not need
     from penstock.nexmark.export import GenerateSpec, generate  # noqa: PLC0415
+    from penstock.reports.nexmark_text import generation_text  # noqa: PLC0415
 
     spec = GenerateSpec(
         events=args.events,
@@ -171,17 +166,5 @@ def run_generate(args: argparse.Namespace) -> int:
     )
     with ProgressBar("generate", resumes=False) as bar:
         result = generate(spec, bar.show)
-    print(json.dumps(result, indent=2) if args.json else _shown(result))
+    print(json.dumps(result, indent=2) if args.json else generation_text(result))
     return 0
-
-
-def _shown(result: dict[str, Any]) -> str:
-    figures = {
-        "file": result["file"],
-        "events": pretty(result["events"]),
-        **{name: pretty(count) for name, count in result["rows"].items()},
-        "event time": f"{table_number(result['event_time_s'])} s",
-        "size": f"{table_number(result['bytes'] / 1e6)} MB",
-        "seconds": table_number(result["seconds"]),
-    }
-    return as_text(Table(columns=tuple(figures), rows=(tuple(figures.values()),)))

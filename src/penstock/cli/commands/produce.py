@@ -2,14 +2,10 @@
 
 import argparse
 import json
-from typing import Any
 
-from penstock.cli.options import read_minutes
+from penstock.cli.options import add_seed, read_minutes
 from penstock.cli.subcommands import add_command
-from penstock.core.numbers import pretty, table_number
 from penstock.reports.progress import ProgressBar
-from penstock.reports.tables import Table, as_text
-from penstock.workloads.pattern import SEED
 
 EXAMPLES = """\
 examples:
@@ -37,37 +33,17 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add = parser.add_argument
     add("workload", metavar="WORKLOAD", help="see penstock workload")
     add("--to", required=True, metavar="DIR", help="directory of the topic, created if missing")
-    add(
-        "--rows",
-        metavar="FILE.py:function",
-        help="function that makes the rows (default: id long, value double, key long)",
-    )
-    add(
-        "--minutes",
-        type=read_minutes,
-        metavar="N",
-        help="length (default: the workload's, usually 140)",
-    )
-    add("--seed", type=int, default=SEED, metavar="S", help="random seed (default: %(default)s)")
-    add(
-        "--speed-up",
-        type=float,
-        default=1.0,
-        metavar="X",
-        help="divide all times by X, keep the rates (default: 1)",
-    )
-    add(
-        "--rate-scale",
-        type=float,
-        default=1.0,
-        metavar="Y",
-        help="multiply all rates by Y (default: 1)",
-    )
-    add(
-        "--arrivals",
-        metavar="KIND",
-        help="deterministic, poisson or bursty (default: the workload's)",
-    )
+    about = "function that makes the rows (default: id long, value double, key long)"
+    add("--rows", metavar="FILE.py:function", help=about)
+    about = "length (default: the workload's, usually 140)"
+    add("--minutes", type=read_minutes, metavar="N", help=about)
+    add_seed(parser)
+    about = "divide all times by X, keep the rates (default: %(default)g)"
+    add("--speed-up", type=float, default=1.0, metavar="X", help=about)
+    about = "multiply all rates by Y (default: %(default)g)"
+    add("--rate-scale", type=float, default=1.0, metavar="Y", help=about)
+    about = "deterministic, poisson or bursty (default: the workload's)"
+    add("--arrivals", metavar="KIND", help=about)
     add("--as-fast-as-possible", action="store_true", help="write without waiting for due times")
     add("--json", action="store_true", help="print the figures as JSON")
 
@@ -75,6 +51,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(args: argparse.Namespace) -> int:
     """Produce the records and print the figures."""
     # imported here because it loads Arrow, which other commands do not need
+    from penstock.reports.topic_text import production_text  # noqa: PLC0415
     from penstock.runs.topic_production import ProduceSpec, produce  # noqa: PLC0415
 
     spec = ProduceSpec(
@@ -90,17 +67,5 @@ def run(args: argparse.Namespace) -> int:
     )
     with ProgressBar("produce") as bar:
         result = produce(spec, bar.show)
-    print(json.dumps(result, indent=2) if args.json else _shown(result))
+    print(json.dumps(result, indent=2) if args.json else production_text(result))
     return 0
-
-
-def _shown(result: dict[str, Any]) -> str:
-    lag_s = result["worst_lag_s"]
-    figures = {
-        "records": pretty(result["records"]),
-        "seconds": table_number(result["seconds"]),
-        "records/s": pretty(round(result["rate"])),
-        "worst lag": "-" if lag_s is None else f"{table_number(lag_s)} s",
-    }
-    table = Table(columns=tuple(figures), rows=(tuple(figures.values()),), words=0)
-    return as_text(table)

@@ -15,6 +15,7 @@ examples:
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
   penstock run --resume runs/images-pulsar-queueing-...     resume a stopped run
   penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
+  penstock run ./mine.py --out runs/mine --available-now    process what is there, then end
 
 Production mode: a pipeline without @produces reads rows from outside. It takes no --workload and
 runs until it is stopped, or for --minutes. penstock status RUN shows its health, penstock stop RUN
@@ -70,3 +71,5 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     place.add_argument("--resume", metavar="DIR", help="resume the run in this directory")
     about = "resume without this operator, which the pipeline no longer has"
     add("--allow-removal", action="append", default=[], metavar="NAME", help=about)
+    about = "production mode: process what is there now, then end; for cron and orchestrators"
+    add("--available-now", action="store_true", help=about)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.errors import InputError
 
 EXAMPLES = """\
 examples:
@@ -19,7 +18,6 @@ examples:
 
 DIR is a topic, a directory of topics, or a run. For a run, check also reads the batch records.
 """
-_LOOK_EVERY_S = 0.2
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -34,9 +32,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     _add_verb(verbs, "ls", "list topics: rows, size, age, readers", run_ls)
     _add_verb(verbs, "show", "show columns, retention, readers and writers", run_show)
     tail = _add_verb(verbs, "tail", "show the last rows of one topic", run_tail)
-    tail.add_argument(
-        "-n", type=int, default=10, metavar="N", help="number of rows (default: %(default)s)"
-    )
+    about = "number of rows (default: %(default)s)"
+    tail.add_argument("-n", type=int, default=10, metavar="N", help=about)
     tail.add_argument("--follow", action="store_true", help="print new rows until interrupted")
     _add_verb(verbs, "check", "read every byte; exit code 1 if damaged", run_check)
 
@@ -60,74 +57,46 @@ def _add_verb(
 def run_ls(args: argparse.Namespace) -> int:
     """List topics."""
     from penstock.reports.topic_text import list_text, read_figures, to_json  # noqa: PLC0415
+    from penstock.runs.topic_inspection import find_topics  # noqa: PLC0415
 
-    found = [read_figures(place) for place in _find(args.directory)]
+    topics = [read_figures(topic) for topic in find_topics(args.directory)]
     if args.json:
-        print(json.dumps([to_json(each) for each in found], indent=2))
+        print(json.dumps([to_json(topic) for topic in topics], indent=2))
     else:
-        print(list_text(found, time.time()))
+        print(list_text(topics, time.time()))
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
     """Show each topic in detail."""
     from penstock.reports.topic_text import read_figures, show_text, to_json  # noqa: PLC0415
+    from penstock.runs.topic_inspection import find_topics  # noqa: PLC0415
 
-    found = [read_figures(place) for place in _find(args.directory)]
+    topics = [read_figures(topic) for topic in find_topics(args.directory)]
     if args.json:
-        print(json.dumps([to_json(each) for each in found], indent=2))
+        print(json.dumps([to_json(topic) for topic in topics], indent=2))
     else:
-        print("\n\n".join(show_text(each, time.time()) for each in found))
+        print("\n\n".join(show_text(topic, time.time()) for topic in topics))
     return 0
 
 
 def run_tail(args: argparse.Namespace) -> int:
     """Print the last rows of one topic, and new ones with --follow."""
     from penstock.reports.topic_rows import RowPrinter  # noqa: PLC0415
-    from penstock.topics.embedded.topic import Topic  # noqa: PLC0415
+    from penstock.runs.topic_inspection import follow_rows, open_topic  # noqa: PLC0415
 
-    found = _find(args.directory)
-    if len(found) > 1:
-        names = ", ".join(place.name for place in found)
-        raise InputError("DIR", f"contains {len(found)} topics", f"choose one: {names}")
-    if args.n < 0:
-        raise InputError("-n", f"must be at least 0, got {args.n}")
-    topic = Topic.open(found[0])
+    topic = open_topic(args.directory)
     printer = RowPrinter(topic.schema, args.json)
-    position = max(topic.first, topic.end - args.n)
-    while True:
-        printer.show(topic, position, topic.end)
-        if not args.follow:
-            return 0
-        position = topic.end
-        while topic.refresh() == position:
-            time.sleep(_LOOK_EVERY_S)
-        position = max(position, topic.first)
+    for rows in follow_rows(topic, args.n, is_endless=args.follow):
+        printer.show(topic, rows.start, rows.stop)
+    return 0
 
 
 def run_check(args: argparse.Namespace) -> int:
     """List all damage."""
-    from penstock.engines.spark.recovery.batch_record_check import check_records  # noqa: PLC0415
     from penstock.reports.topic_text import damage_json, damage_text  # noqa: PLC0415
-    from penstock.topics.embedded.check import TopicDamage, check_directory  # noqa: PLC0415
+    from penstock.runs.topic_inspection import check_topics  # noqa: PLC0415
 
-    found = {place.name: check_directory(place) for place in _find(args.directory)}
-    for name, records in check_records(args.directory).items():
-        unknown = range(0)  # which rows a record has named, only the record knows
-        found[name] = [TopicDamage(file=r.file, problem=r.problem, rows=unknown) for r in records]
-    print(json.dumps(damage_json(found), indent=2) if args.json else damage_text(found))
-    return 1 if any(found.values()) else 0
-
-
-def _find(directory: Path) -> list[Path]:
-    from penstock.topics.embedded.description import DESCRIPTION  # noqa: PLC0415
-
-    if not directory.is_dir():
-        raise InputError("DIR", f"there is no directory {str(directory)!r}")
-    if (directory / DESCRIPTION).is_file():
-        return [directory.resolve()]
-    for folder in (directory, directory / "topics"):
-        if found := sorted(file.parent for file in folder.glob(f"*/{DESCRIPTION}")):
-            return found
-    hint = f"a topic is a directory with {DESCRIPTION}; give one, their parent, or a run"
-    raise InputError("DIR", f"there is no topic in {str(directory)!r}", hint)
+    damage = check_topics(args.directory)
+    print(json.dumps(damage_json(damage), indent=2) if args.json else damage_text(damage))
+    return 1 if any(damage.values()) else 0

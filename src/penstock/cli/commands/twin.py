@@ -3,22 +3,17 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.cli.subcommands import add_command
-from penstock.control.loop import Tick
 from penstock.engines.simulator.library import load_profile
-from penstock.engines.simulator.profile import Profile
 from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.reports.pictures import draw_over_time
 from penstock.reports.tables import as_text
+from penstock.reports.terminal import can_redraw
 from penstock.reports.twin_report import as_document, as_json, as_table, panels
-from penstock.runs.result_parts import RunScores
-from penstock.twin.errors import TwinCell, compare_figures
-from penstock.twin.twin import RecordedRun, read_recorded_run, score_ticks, simulate_twin
+from penstock.twin.comparison import compare_with_twins
 
 EXAMPLES = """\
 examples:
@@ -46,25 +41,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add = parser.add_argument
     add("runs", metavar="RUN", nargs="+", type=Path, help="run directories")
     add("--profile", metavar="FILE.toml", default=SHIPPED, help="profile (default: %(default)s)")
-    add(
-        "--seeds",
-        metavar="N",
-        type=int,
-        default=5,
-        help="simulations per run (default: %(default)s)",
-    )
+    about = "simulations per run (default: %(default)s)"
+    add("--seeds", metavar="N", type=int, default=5, help=about)
     add("--svg", metavar="FILE", type=Path, help="draw run and twin (one run only)")
     add("--markdown", metavar="FILE", type=Path, help="write a document with all runs")
     add("--json", action="store_true", help="print JSON")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Twinned:
-    """A run, its twins' figures, and the ticks of the first of them."""
-
-    cell: TwinCell
-    real: RecordedRun
-    ticks: Sequence[Tick]
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,11 +55,14 @@ def run(args: argparse.Namespace) -> int:
     if args.svg is not None and len(args.runs) > 1:
         raise InputError("--svg", "works with one run only", "give one RUN, or omit --svg")
     profile = load_profile(args.profile)
-    found = [_twinned(directory, profile, args.seeds) for directory in args.runs]
-    cells = [one.cell for one in found]
+    comparisons = [
+        compare_with_twins(directory, profile, args.seeds, _show_progress)
+        for directory in args.runs
+    ]
+    cells = [comparison.cell for comparison in comparisons]
     if args.svg is not None:
-        one = found[0]
-        draw_over_time(panels(one.real.ticks, one.ticks), args.svg, one.cell.title)
+        first = comparisons[0]
+        draw_over_time(panels(first.run.ticks, first.twin_ticks), args.svg, first.cell.title)
     if args.markdown is not None:
         page = as_document(cells, profile, _command(args))
         write_text(args.markdown, page, "--markdown")
@@ -89,38 +73,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _twinned(directory: Path, profile: Profile, seeds: int) -> _Twinned:
-    real = read_recorded_run(directory)
-    first: tuple[Tick, ...] = ()
-    twins: list[RunScores] = []
-    for seed in range(seeds):
-        ticks = tuple(simulate_twin(real, profile, seed))
-        first = first or ticks
-        twins.append(score_ticks(ticks, None))
-        if sys.stderr.isatty():
-            print(f"\r{directory.name}: twin {seed + 1} of {seeds}", end="", file=sys.stderr)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-    truth = score_ticks(real.ticks, None)
-    cell = TwinCell(
-        name=directory.name,
-        query=real.prepared.pipeline.name,
-        workload=real.spec.workload or "",
-        policy=real.header["policy"],
-        numbers=real.spec.numbers,
-        speed_up=real.spec.speed_up,
-        rate_scale=real.spec.rate_scale,
-        is_fitted=directory.resolve().name in profile.runs,
-        figures=compare_figures(truth, twins),
-        operators={
-            name: (
-                operator.replicas.avg,
-                [twin.operators[name].replicas.avg for twin in twins],
-            )
-            for name, operator in truth.operators.items()
-        },
-    )
-    return _Twinned(cell=cell, real=real, ticks=first)
+def _show_progress(run: str, done: int, total: int) -> None:
+    if can_redraw(sys.stderr):
+        end = "\n" if done == total else ""
+        print(f"\r{run}: twin {done} of {total}", end=end, file=sys.stderr, flush=True)
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.demos.pictures.grey_images import Pictures, shrink
 from penstock.demos.pictures.photos import CELL, CHALK, DIGIT, SIDE, draw
-from penstock.demos.support.scikit_learn import import_scikit_learn
+from penstock.extras import import_optional
 from penstock.pipelines import record_draws as draws
 
 Digits = NDArray[np.float64]
@@ -20,7 +20,7 @@ Labels = NDArray[np.int32]
 
 #: Brighter than the slate by this much is chalk; light and grain stay below.
 _THRESHOLD = 30
-#: Instead of 0 where it divides: a photo without chalk is looked at in its middle.
+#: Divisor in place of 0: in a photo without chalk the middle is used.
 _LITTLE = 1e-6
 
 
@@ -34,11 +34,11 @@ class Model:
     means: NDArray[np.float64]
     #: For each digit, the directions of its spread, each divided by the spread along it.
     axes: tuple[NDArray[np.float64], ...]
-    #: For each digit, what its likelihood begins with.
+    #: For each digit, the constant term of its log likelihood.
     offsets: NDArray[np.float64]
 
     def chances(self, cells: NDArray[np.generic]) -> NDArray[np.float64]:
-        """For each digit, how likely it is each of the ten."""
+        """Return the probability of each of the ten labels for each digit."""
         far = [
             ((cells - mean) @ axes) ** 2 for mean, axes in zip(self.means, self.axes, strict=True)
         ]
@@ -51,8 +51,8 @@ class Model:
 @cache
 def halves() -> tuple[tuple[Digits, Labels], tuple[Digits, Labels]]:
     """Return digits (8 x 8, from 0 to 16) with their labels: those to train on, and the others."""
-    found = import_scikit_learn("datasets").load_digits()
-    images, labels, half = found.images, found.target.astype(np.int32), len(found.target) // 2
+    dataset = import_optional("sklearn.datasets", "this demo").load_digits()
+    images, labels, half = dataset.images, dataset.target.astype(np.int32), len(dataset.target) // 2
     return (images[:half], labels[:half]), (images[half:], labels[half:])
 
 
@@ -88,17 +88,18 @@ def _around(chalk: NDArray[np.float32]) -> NDArray[np.intp]:
 def train_recogniser() -> Model:
     """Train the recogniser on photos of the first half; a process does it once.
 
-    Each label gets a normal distribution of its own, which takes one pass over the digits.
+    Each label gets a separate normal distribution, which takes one pass over the digits.
     """
-    analysis = import_scikit_learn("discriminant_analysis").QuadraticDiscriminantAnalysis
+    module = import_optional("sklearn.discriminant_analysis", "this demo")
+    analysis = module.QuadraticDiscriminantAnalysis
     (digits, labels), _ = halves()
     small = cells(draw(draws.TRAINING + np.arange(len(labels)), digits))
     flat = small.reshape(len(small), -1) / CHALK
-    return _plain(analysis(reg_param=0.1).fit(flat, labels))
+    return _extract_model(analysis(reg_param=0.1).fit(flat, labels))
 
 
-def _plain(fitted: Any) -> Model:
-    """What scikit-learn has learnt, as numbers."""
+def _extract_model(fitted: Any) -> Model:
+    """Return the parameters that scikit-learn has fitted."""
     scalings = [np.asarray(scaling) for scaling in fitted.scalings_]
     axes = [r / np.sqrt(s) for r, s in zip(fitted.rotations_, scalings, strict=True)]
     spreads = np.array([np.log(scaling).sum() for scaling in scalings])

@@ -35,8 +35,8 @@ def from_arrow(column: pa.Array, side: int) -> Pictures:
         raise InputError("picture", f"must have {side} x {side} bytes, one for each pixel")
     if not len(column):
         return np.empty((0, side, side), dtype=np.uint8)
-    found = np.frombuffer(pixels, dtype=np.uint8)[bounds[0] : bounds[-1]]
-    return found.reshape(-1, side, side)
+    raw = np.frombuffer(pixels, dtype=np.uint8)[bounds[0] : bounds[-1]]
+    return raw.reshape(-1, side, side)
 
 
 def shrink(pictures: NDArray[np.generic], factor: int) -> NDArray[np.float32]:

@@ -33,12 +33,12 @@ def draw(ids: draws.Ids, digits: NDArray[np.float64]) -> Pictures:
 
 
 def _each(ids: draws.Ids, stream: str, low: float, high: float) -> draws.Floats:
-    """One number for all pixels of a photo."""
+    """Draw one number for all pixels of a photo."""
     return draws.uniform(ids, stream, low, high)[:, None, None]
 
 
 def _grain(ids: draws.Ids) -> draws.Floats:
-    """Noise of each pixel; 64 drawn bits are enough for four."""
+    """Draw the noise of each pixel; 64 random bits are enough for four."""
     quarter = SIDE * SIDE // 4
     numbers = ids[:, None] * quarter + np.arange(quarter)
     parts = draws.bits(numbers, "grain").view(np.uint16).reshape(-1, SIDE, SIDE)
@@ -46,7 +46,7 @@ def _grain(ids: draws.Ids) -> draws.Floats:
 
 
 def _placed() -> draws.Floats:
-    """For each place along an edge, how much of each of 8 cells is in each of 64 pixels.
+    """Return, for each place along an edge, the share of each of 8 cells in each of 64 pixels.
 
     Between the middles of two cells chalk fades from one to the other, so that a digit
     has no steps.

@@ -1,1 +1,1 @@
-"""What demo pipelines share: emulated services, the import of scikit-learn."""
+"""Shared parts of the demo pipelines: emulated services, the import of scikit-learn."""

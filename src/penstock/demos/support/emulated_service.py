@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from penstock.core.params import Params, param
 from penstock.pipelines import record_draws as draws
-from penstock.pipelines.minimum_duration import minimum_duration
+from penstock.pipelines.cpu_clock import minimum_duration
 from penstock.pipelines.stateful.ready_function import Ready, Shape
 from penstock.state.handle import State
 

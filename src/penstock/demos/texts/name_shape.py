@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from penstock.demos.support.scikit_learn import import_scikit_learn
 from penstock.demos.texts import lookups
+from penstock.extras import import_optional
 from penstock.pipelines import record_draws as draws
 
-#: What is measured of a name.
+#: The measures of a name.
 MEASURES = ("length", "labels", "longest", "entropy", "digits", "vowels")
 #: What a name is made of; "?" stands for everything else.
 _SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789-.?"
@@ -22,10 +22,10 @@ _TRAINED_ON = 5000
 
 
 class Tree(Protocol):
-    """What is used of a decision tree of scikit-learn."""
+    """The used interface of a decision tree of scikit-learn."""
 
     def predict_proba(self, measures: draws.Floats, /) -> draws.Floats:
-        """For each row of measures, how likely it is each of the kinds."""
+        """Return the probability of each kind for each row of measures."""
         ...
 
 
@@ -59,10 +59,10 @@ def train_classifier() -> Tree:
     """Train a tree on lookups that no record makes; a process does it once."""
     ids = draws.TRAINING + np.arange(_TRAINED_ON)
     measures = measure(lookups.names(ids))
-    classifier = import_scikit_learn("tree").DecisionTreeClassifier
+    classifier = import_optional("sklearn.tree", "this demo").DecisionTreeClassifier
     tree = classifier(max_depth=5, min_samples_leaf=10, random_state=0)
-    found: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
-    return found
+    trained: Tree = tree.fit(as_matrix(measures), lookups.kinds(ids))
+    return trained
 
 
 def as_matrix(measures: dict[str, draws.Floats]) -> draws.Floats:
@@ -91,7 +91,7 @@ def _longest(dot: NDArray[np.bool_], row: draws.Indices, names: int) -> draws.Fl
 
 
 def _sign_of() -> NDArray[np.uint8]:
-    """For each byte its place among the signs; capital letters count as small ones."""
+    """Return the index of the sign of each byte; capital letters count as small ones."""
     table = np.full(256, _SIGNS.index("?"), dtype=np.uint8)
     for place, sign in enumerate(_SIGNS):
         table[[ord(sign), ord(sign.upper())]] = place

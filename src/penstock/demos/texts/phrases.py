@@ -43,7 +43,7 @@ FOREIGN_OPENINGS = (
     ("Je crois que", "On dit que", "Ce matin, on apprend que", "Voilà,"),
 )
 
-#: What is spoken of, by language and subject.
+#: Things that messages are about, by language and subject.
 THINGS = (
     (
         (
@@ -99,14 +99,14 @@ THINGS = (
     ),
 )
 
-#: What happened, by subject.
+#: Endings of news, by subject.
 NEWS_ENDINGS = (
     ("draws patients from two counties", "is praised by doctors", "needs more beds and staff"),
     ("splits the ruling party", "goes to a second ballot", "is defended by the government"),
     ("decides the season", "is watched by a full stadium", "ends in extra time"),
     ("worries the central bank", "costs investors a fortune", "moves markets at noon"),
 )
-#: What is thought of it: for, against, neither. Not every ending says what its words seem to say.
+#: Endings of opinions: for, against, neither. Some endings mean the opposite of their words.
 OPINION_ENDINGS = (
     (
         "is simply wonderful",

@@ -21,9 +21,9 @@ _TURNED = -0.5
 
 def score(texts: pa.Array) -> Floats:
     """Return the sentiment of each text: above 0 is for, below 0 against."""
-    found, row = words(texts)
-    feeling = _among(found, _GLAD).astype(float) - _among(found, _CROSS)
-    turns = _among(found, _TURNS)
+    listed_words, row = words(texts)
+    feeling = _among(listed_words, _GLAD).astype(float) - _among(listed_words, _CROSS)
+    turns = _among(listed_words, _TURNS)
     turned = np.zeros(len(row), dtype=bool)
     for back in (1, 2):  # "not good", and "not a good"
         turned[back:] |= turns[:-back] & (row[back:] == row[:-back])
@@ -42,8 +42,8 @@ def judge(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     return choose(FEELINGS, which), pa.array(np.abs(scores))
 
 
-def _among(found: pa.Array, listed: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _among(texts: pa.Array, listed: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     inside: np.ndarray[tuple[int], np.dtype[np.bool_]] = pc.is_in(
-        found, value_set=pa.array(listed)
+        texts, value_set=pa.array(listed)
     ).to_numpy(zero_copy_only=False)
     return inside

@@ -1,4 +1,4 @@
-"""A naive NaiveBayes classifier, and its model of what messages are about."""
+"""A naive Bayes classifier, and its model of the subjects of messages."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -27,8 +27,8 @@ class NaiveBayes:
     @classmethod
     def train(cls, texts: pa.Array, labels: tuple[str, ...], truth: Indices) -> "NaiveBayes":
         """Count the words of texts whose labels are known (truth: an index into the labels)."""
-        found, row = words(texts)
-        encoded = found.dictionary_encode()
+        tokens, row = words(texts)
+        encoded = tokens.dictionary_encode()
         counts = np.ones((len(labels), len(encoded.dictionary)))  # 1: no word is impossible
         np.add.at(counts, (truth[row], encoded.indices.to_numpy()), 1)
         return cls(
@@ -45,8 +45,8 @@ class NaiveBayes:
 
     def chances(self, texts: pa.Array) -> Floats:
         """Return the probability of each label for each text; unknown words are ignored."""
-        found, row = words(texts)
-        known = pc.index_in(found, value_set=self.vocabulary)
+        tokens, row = words(texts)
+        known = pc.index_in(tokens, value_set=self.vocabulary)
         seen = known.is_valid().to_numpy(zero_copy_only=False)
         logs = np.tile(self.log_priors, (len(texts), 1))
         np.add.at(logs, row[seen], self.log_shares[:, known.drop_null().to_numpy()].T)

@@ -1,10 +1,10 @@
-"""Which rows a batch takes and which are given up. Pure.
+"""Admission: how many rows a batch takes, and which rows are dropped. Pure.
 
-A batch that is not bounded grows with its backlog, and then nothing is elastic: a change takes
-effect with the next batch only. So a batch takes as many rows as k replicas carry in the time
-that a batch shall last, by what they carried in the last ones. Where the function is called for
-each slice of a state, rows take at least as long as the calls: with fewer, most of a batch
-would be calls, the next one would take fewer still, and so on.
+An unbounded batch grows with its backlog and delays every change, which takes effect with the
+next batch. So a batch takes as many rows as k replicas process in the planned time, by the
+throughput of the last batches. Where the function is called for each slice of a state, a batch
+takes enough rows that they cost as much as the calls. Otherwise calls would fill the batch, the
+next batch would take fewer rows, and so on.
 """
 
 import math
@@ -16,19 +16,19 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 
 #: Rows of each replica in the very first batch, when nothing has been measured.
 FIRST_ROWS = 8
-#: A batch grows at most by this factor: a few quick rows do not promise as many more.
+#: A batch grows at most by this factor: a few quick rows are no reliable measure.
 GROWTH = 16
 #: Weight of the last batch in the mean speed.
 _NEW = 0.5
-#: How fast the speed of a replica that was idle forgets what was measured.
+#: Weight of the mean in the speed of a replica that was idle.
 _FORGET = 0.1
 
-#: A range of rows that will not be processed, and why: "expired" or "overflow".
+#: A range of rows that will not be processed, with the cause: "expired" or "overflow".
 Skip = tuple[int, int, str]
 
 
 class CallCost(NamedTuple):
-    """Seconds of calls by their rows, one call a slice: sums in which the last batches weigh most.
+    """The cost of calls by their rows, one call per slice: sums with decaying weights.
 
     >>> calls = CallCost().after([(rows, 0.01 + 0.002 * rows) for rows in (0, 3, 5, 9)])
     >>> round(calls.rows_of_one, 6)
@@ -51,9 +51,9 @@ class CallCost(NamedTuple):
 
     @property
     def rows_of_one(self) -> float:
-        """Rows that take as long as a call does without any; infinite where rows seem to be free.
+        """Rows that cost as much as an empty call; infinite if rows seem to cost nothing.
 
-        They do, too, if all calls had as many; a few more of them will tell.
+        That is so, too, while all calls have had the same number of rows.
         """
         if not self.number:
             return 0.0
@@ -72,21 +72,21 @@ class Throughput:
     mean: float | None = None
     last_rows: float = 0.0
     replicas: tuple[float | None, ...] = ()
-    #: With state: its slices, and what it takes to work on one of them.
+    #: With state: its slices, and the cost of a call for one of them.
     slices: int = 0
     calls: CallCost = CallCost()
 
     def after(self, record: BatchRecord) -> "Throughput":
-        """What is known when one more batch is done."""
+        """Return the throughput with one more batch."""
         worked = [task for task in record.tasks if task.rows_in and task.busy_s > 0]
         if not worked:
             return self
         rows = sum(task.rows_in for task in worked)
         longest_s = max(task.busy_s for task in worked)
-        # where rows are fewer than replicas, those without any tell nothing
+        # with fewer rows than replicas, idle replicas are not counted
         taking = len(record.tasks) if rows >= len(record.tasks) else len(worked)
         now = rows / taking / longest_s
-        # small batches show their fixed costs; a speed that doubles is the better knowledge
+        # small batches mostly measure fixed costs; a speed that doubles replaces the mean
         before = self.mean if self.mean is not None and now <= 2 * self.mean else now
         mean = before * (1 - _NEW) + now * _NEW
         called = [
@@ -98,53 +98,53 @@ class Throughput:
         return Throughput(
             mean=mean,
             last_rows=rows / len(record.tasks),
-            replicas=self._each(record),
+            replicas=self._update_replicas(record),
             slices=sum(len(task.slices) for task in record.tasks),
             calls=self.calls.after(called) if called else self.calls,
         )
 
-    def _each(self, record: BatchRecord) -> tuple[float | None, ...]:
+    def _update_replicas(self, record: BatchRecord) -> tuple[float | None, ...]:
         mean = self.mean
-        each: list[float | None] = []
+        speeds: list[float | None] = []
         for index, task in enumerate(record.tasks):
             before = self.replicas[index] if index < len(self.replicas) else None
             if task.rows_in and task.busy_s > 0:
                 now = task.rows_in / task.busy_s
-                each.append(now if before is None else before * (1 - _NEW) + now * _NEW)
+                speeds.append(now if before is None else before * (1 - _NEW) + now * _NEW)
             elif before is not None and mean is not None:
-                each.append(before * (1 - _FORGET) + mean * _FORGET)
+                speeds.append(before * (1 - _FORGET) + mean * _FORGET)
             else:
-                each.append(before)
-        return tuple(each)
+                speeds.append(before)
+        return tuple(speeds)
 
     def limit(self, replicas: int, batch_s: float) -> int:
-        """Rows that a batch of so many replicas may take."""
+        """Return the maximum number of rows of a batch."""
         if self.mean is None:
             return FIRST_ROWS * replicas
-        most = max(self.last_rows, FIRST_ROWS) * GROWTH
-        # beyond what is known to be carried only step by step: each one tells more
+        max_rows = max(self.last_rows, FIRST_ROWS) * GROWTH
+        # beyond measured throughput a batch at most doubles: each batch improves the measure
         worth_calling = min(self.calls.rows_of_one * self.slices / replicas, 2 * self.last_rows)
-        rows = max(full_rows(self.mean, batch_s), worth_calling)
-        return math.ceil(min(rows, most)) * replicas
+        rows = max(count_full_rows(self.mean, batch_s), worth_calling)
+        return math.ceil(min(rows, max_rows)) * replicas
 
 
-def full_rows(speed: float, batch_s: float) -> int:
-    """Rows of one replica in a full batch; rather one too many, since a batch has fixed costs."""
+def count_full_rows(speed: float, batch_s: float) -> int:
+    """Return the rows of one replica in a full batch, rounded up: a batch has fixed costs."""
     return max(1, math.ceil(round(speed * batch_s, 6)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
-    """One topic as its reader finds it: rows [start, end) wait, some of them given up already."""
+class WaitingRows:
+    """The rows [start, end) of a topic that wait for a reader; some are dropped already."""
 
     start: int
     end: int
-    #: Up to where the size of the queue was looked at before.
+    #: The offset up to which the size of the queue was checked before.
     seen: int = 0
     skips: tuple[Skip, ...] = ()
 
-    def overflowed(self, queue_size: int | None) -> "Waiting":
-        """Give up what came in since the last look and does not fit into the queue."""
+    def drop_overflow(self, queue_size: int | None) -> "WaitingRows":
+        """Drop rows that came since the last check and do not fit into the queue."""
         if queue_size is None:
             return replace(self, seen=self.end)
         kept = sum(high - low for low, high, _ in self.skips if low >= self.start)
@@ -154,8 +154,8 @@ class Waiting:
             return replace(self, seen=self.end)
         return replace(self, seen=self.end, skips=_merge(self.skips, (begin, self.end, "overflow")))
 
-    def expired(self, until: int) -> "Waiting":
-        """Give up what was written before offset `until`, which is too old."""
+    def drop_expired(self, until: int) -> "WaitingRows":
+        """Drop rows before offset `until`, which are too old."""
         until = min(until, self.end)
         if until <= self.start:
             return self
@@ -185,8 +185,8 @@ class Waiting:
         )
         return self.end - self.start - skipped
 
-    def end_after(self, rows: int) -> int:
-        """The offset behind so many live rows, and behind what is skipped right after them."""
+    def find_end(self, rows: int) -> int:
+        """Return the offset after so many live rows and the dropped rows right behind them."""
         reached = self.start
         for low, high, _ in self.skips:
             if high <= reached:
@@ -206,8 +206,8 @@ def _merge(skips: Sequence[Skip], new: Skip) -> tuple[Skip, ...]:
     return (*skips, new)
 
 
-def dropped(skips: Mapping[str, Sequence[Skip]]) -> dict[str, int]:
-    """Count what is given up, by cause."""
+def count_dropped(skips: Mapping[str, Sequence[Skip]]) -> dict[str, int]:
+    """Count dropped rows by cause."""
     counts: dict[str, int] = {}
     for ranges in skips.values():
         for low, high, cause in ranges:

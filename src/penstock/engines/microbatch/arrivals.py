@@ -1,7 +1,7 @@
-"""When rows arrived in the pipeline, whatever their event times are: latency counts from there.
+"""Arrival times of rows in the pipeline; behind an ingest, latency counts from them.
 
-Event times that a user names may be hours old, or wrong. So the driver follows the rows: an
-ingest batch gives its rows their arrival, and a batch of an operator hands it on to what it writes.
+Event times from outside may be hours old, or wrong. So the driver tracks arrivals: the rows of
+an ingest batch arrive with it, and the outputs of an operator's batch inherit its arrivals.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from dataclasses import replace
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.event_counts import Events, merge
 
-#: Spans that are remembered of each topic; what is older counts as the oldest of them.
+#: Spans that are kept for each topic; older rows count as the oldest span.
 MAX_SPANS = 4096
 
 
@@ -27,12 +27,12 @@ class Arrivals:
         return spans[-1][0] if spans else 0
 
     def note(self, topic: str, end: int, at: float) -> None:
-        """Rows of a topic up to this offset have arrived at a time, unless they are known."""
+        """Record that the rows up to an offset arrived at a time; known rows stay as they are."""
         if end > self.end(topic):
             self._spans.setdefault(topic, deque(maxlen=MAX_SPANS)).append((end, at))
 
     def read(self, topic: str, start: int, end: int) -> Iterator[tuple[float, int]]:
-        """Yield when the rows [start, end) arrived, and how many did."""
+        """Yield (arrival time, number of rows) for the rows [start, end)."""
         for span_end, at in self._spans.get(topic, ()):
             if span_end > start:
                 rows = min(span_end, end) - start
@@ -42,7 +42,7 @@ class Arrivals:
                 start += rows
 
     def assign_arrivals(self, record: BatchRecord) -> BatchRecord:
-        """Return the record of a batch with arrivals for event times; note what it wrote."""
+        """Return a record with arrivals as event times; record the arrivals of its outputs."""
         spans = sorted(
             span
             for topic, start in record.start.items()
@@ -62,16 +62,16 @@ class Arrivals:
 
 
 def _scale(spans: list[tuple[float, int]], rows: int) -> Events:
-    """Let so many rows have the same arrivals, in proportion.
+    """Distribute a number of rows over arrivals, in proportion.
 
     >>> _scale([(1.0, 2), (5.0, 6)], 4)
     ((1.0, 1), (5.0, 3))
     """
-    total, seen, given, scaled = sum(count for _, count in spans), 0, 0, []
+    total, seen, assigned, scaled = sum(count for _, count in spans), 0, 0, []
     for at, count in spans:
         seen += count
         until = rows * seen // total
-        if until > given:
-            scaled.append((at, until - given))
-        given = until
+        if until > assigned:
+            scaled.append((at, until - assigned))
+        assigned = until
     return tuple(scaled)

@@ -19,7 +19,7 @@ class TaskRecord:
 
     rows_in: int
     rows_out: int
-    #: Seconds in which the operator's function worked, and what the processor spent on it.
+    #: Seconds in the operator's function, and its processor time.
     busy_s: float
     cpu_s: float | None
     began: float
@@ -27,17 +27,17 @@ class TaskRecord:
     #: Chunks of rows, and the sum of (seconds of a chunk)^2 / (its rows): gives the variation.
     chunks: int = 0
     squares: float = 0.0
-    #: With state: the slices it worked on, and the seconds for each.
+    #: With state: the slices of the task, and the seconds for each.
     slices: tuple[int, ...] = ()
     loads: tuple[float, ...] = ()
     #: Rows of each of these slices.
     counts: tuple[int, ...] = ()
-    #: Rows that came too late.
+    #: Rows that arrived after the watermark.
     late: int = 0
-    #: Rows fewer, and rows more, than calls of the function were given.
+    #: Rows that calls of the function removed, and rows that they added.
     filtered: int = 0
     expanded: int = 0
-    #: Rows that the function failed on, and that went to the error topic.
+    #: Rows on which the function failed, sent to the error topic.
     put_aside: int = 0
 
 
@@ -46,26 +46,25 @@ class BatchRecord:
     """One batch of one operator."""
 
     batch: int
-    #: Offsets of each topic that was read; rows between them, less what was dropped.
+    #: Offsets by topic; the batch read the rows between them, except dropped ones.
     start: Mapping[str, int] = field(default_factory=dict)
     end: Mapping[str, int] = field(default_factory=dict)
     planned_at: float
     committed_at: float
     tasks: tuple[TaskRecord, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
-    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    #: Rows that waited when it was planned, including its own; None if unknown.
     waiting: int | None = None
     #: Rows written, by the second (a float) in which they were due at their producer.
     events: tuple[tuple[float, int], ...] = ()
     outputs: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
-    #: What the operator remembers after this batch, and the latest event time of each input in
-    #: source batches that were read completely.
+    #: The state after this batch, and the latest event time of each input in source batches that
+    #: were read completely.
     state: Version | None = None
     latest: Mapping[str, int | None] = field(default_factory=dict)
-    #: Sums over all batches up to this one (`totals.py`); empty in old records.
+    #: Sums over all batches up to this one (`operator_totals.py`); empty in old records.
     totals: Mapping[str, int] = field(default_factory=dict)
-    #: The batch in Spark's log of offsets, word for word; empty in old records. From it the
-    #: log can be written again.
+    #: A copy of the batch in Spark's offset log, to restore the log from; empty in old records.
     offset_log: str = ""
     #: How far each input is, by timestamp column, and all of them together.
     progress: Mapping[str, EventTimeProgress] = field(default_factory=dict)
@@ -102,7 +101,7 @@ class BatchRecord:
     def from_json(cls, data: Mapping[str, Any]) -> "BatchRecord":
         """Read what `to_json` wrote."""
         fields = {key: value for key, value in data.items() if key != "version"}
-        fields["tasks"] = tuple(_task(task) for task in data["tasks"])
+        fields["tasks"] = tuple(_read_task(task) for task in data["tasks"])
         state = data.get("state")
         fields["state"] = Version.from_json(state) if state else None
         fields["open_inputs"] = tuple(data.get("open_inputs", ()))
@@ -118,15 +117,15 @@ class BatchRecord:
         return cls(**fields)
 
 
-def _task(data: Mapping[str, Any]) -> TaskRecord:
-    many = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
-    return TaskRecord(**{**data, **many})
+def _read_task(data: Mapping[str, Any]) -> TaskRecord:
+    sequences = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
+    return TaskRecord(**{**data, **sequences})
 
 
-def source_offsets(offset_log: str) -> tuple[str, ...]:
-    """Return the offsets that a batch of Spark's log has, one for each source.
+def read_source_offsets(offset_log: str) -> tuple[str, ...]:
+    """Return the offsets of a batch in Spark's offset log, one for each source.
 
-    >>> source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
+    >>> read_source_offsets('v1\\n{"batchWatermarkMs":0}\\n{"logOffset":4}')
     ('{"logOffset":4}',)
     """
     return tuple(offset_log.splitlines()[2:])
@@ -135,13 +134,13 @@ def source_offsets(offset_log: str) -> tuple[str, ...]:
 def write_record(record: BatchRecord) -> bytes:
     """Write the file of a record: the record, and a checksum of it."""
     data = record.to_json()
-    return _line(data | {"crc": zlib.crc32(_line(data))})
+    return _write_line(data | {"crc": zlib.crc32(_write_line(data))})
 
 
 def read_record(content: bytes) -> BatchRecord:
     """Read what `write_record` wrote, or an old one without a checksum.
 
-    `ValueError` says what is wrong with it.
+    `ValueError` names the damage.
     """
     try:
         data = json.loads(content)
@@ -150,7 +149,7 @@ def read_record(content: bytes) -> BatchRecord:
         raise ValueError("is empty, cut short or no record of a batch") from None
     if version != VERSION:
         raise ValueError(f"has version {version}, only {VERSION} can be read")
-    if crc is not None and zlib.crc32(_line(data)) != crc:
+    if crc is not None and zlib.crc32(_write_line(data)) != crc:
         raise ValueError("was altered: its checksum differs")
     try:
         return BatchRecord.from_json(data)
@@ -158,16 +157,16 @@ def read_record(content: bytes) -> BatchRecord:
         raise ValueError("is no record of a batch that this version can read") from None
 
 
-def _line(data: Mapping[str, Any]) -> bytes:
+def _write_line(data: Mapping[str, Any]) -> bytes:
     return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
 
 def have_same_input(kept: BatchRecord, attempt: BatchRecord) -> bool:
-    """Whether a later attempt at a batch has the rows of its record, as far as both tell.
+    """Whether a later attempt at a batch reads the rows of its record, as far as both are known.
 
-    Where a first batch begins may have moved on: retention removes rows that were read.
+    The start of a first batch may have moved: retention removes rows that were read.
     """
-    known, planned = source_offsets(kept.offset_log), source_offsets(attempt.offset_log)
+    known, planned = read_source_offsets(kept.offset_log), read_source_offsets(attempt.offset_log)
     if known and planned and known != planned:
         return False
     has_begin = all(kept.start.get(name, low) <= low for name, low in attempt.start.items())

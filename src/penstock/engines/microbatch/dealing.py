@@ -1,16 +1,16 @@
-"""Which rows each of the k tasks of a batch gets. Pure: numbers in, ranges out.
+"""Deals the rows of a batch to its k tasks. Pure: numbers in, ranges out.
 
-The rows of a batch are one long line, topic after topic; a task gets one stretch of it, so
-their order is kept. *even*: equal stretches. *load*: stretches by the speed of each replica, as
-the load balancing grouping of Wladdimiro et al. (SBAC-PAD 2022, IV-A) deals single records by
-what each replica still has to do. *key*: every task sees the whole line and keeps its keys.
+The rows of a batch form one sequence, topic after topic; a task gets one range of it, so order
+is kept. *even*: equal ranges. *load*: ranges by the speed of each replica, as the load balancing
+grouping of Wladdimiro et al. (SBAC-PAD 2022, IV-A) deals single records by the remaining work of
+each replica. *key*: every task reads all rows and keeps those of its keys.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-#: No replica gets less than this part of an equal share: one that became fast again must show.
+#: The smallest part of an equal share for a replica, so that its speed is still measured.
 MIN_PART = 0.05
 
 
@@ -28,39 +28,42 @@ class OffsetRange:
         return self.end - self.start
 
 
-def shares(speeds: Sequence[float | None], remaining_s: Sequence[float], rows: int) -> list[float]:
+def split_by_speed(
+    speeds: Sequence[float | None], remaining_s: Sequence[float], rows: int
+) -> list[float]:
     """Return rows for each replica such that all are expected to finish at the same time.
 
-    `speeds` are rows/s, None where nothing was measured; `remaining_s` is what each
-    has to do before it can begin.
+    `speeds` are rows/s, None if not measured; `remaining_s` is the work that each replica must
+    finish first.
 
-    >>> shares([100, 100, 50], [0, 0, 0], 500)
+    >>> split_by_speed([100, 100, 50], [0, 0, 0], 500)
     [200.0, 200.0, 100.0]
-    >>> shares([100, 100], [0, 1], 300)
+    >>> split_by_speed([100, 100], [0, 1], 300)
     [200.0, 100.0]
     """
     known = [speed for speed in speeds if speed]
     mean = sum(known) / len(known) if known else 1.0
-    pace = [max(speed or mean, MIN_PART * mean) for speed in speeds]
-    # those who are free first are filled until they end with the next one, and so on
-    order = sorted(range(len(pace)), key=lambda i: remaining_s[i])
+    known_speeds = [max(speed or mean, MIN_PART * mean) for speed in speeds]
+    # fill the replica that is free first until the next one is free, and so on
+    order = sorted(range(len(known_speeds)), key=lambda i: remaining_s[i])
     end_s, together, left = 0.0, 0.0, float(rows)
     for place, index in enumerate(order):
         wait_s = remaining_s[index]
         if place and left <= (wait_s - end_s) * together:
             break
         left -= (wait_s - end_s) * together if place else 0.0
-        end_s, together = wait_s, together + pace[index]
+        end_s, together = wait_s, together + known_speeds[index]
     end_s += left / together
     return [
-        max(0.0, end_s - wait_s) * speed for wait_s, speed in zip(remaining_s, pace, strict=True)
+        max(0.0, end_s - wait_s) * speed
+        for wait_s, speed in zip(remaining_s, known_speeds, strict=True)
     ]
 
 
-def cuts(parts: Sequence[float], rows: int) -> list[int]:
-    """Return where stretches begin and end if `rows` are dealt in proportion to `parts`.
+def compute_cuts(parts: Sequence[float], rows: int) -> list[int]:
+    """Return the edges of ranges if `rows` are dealt in proportion to `parts`.
 
-    >>> cuts([1, 1, 2], 10)
+    >>> compute_cuts([1, 1, 2], 10)
     [0, 2, 5, 10]
     """
     total = sum(parts) or 1.0
@@ -73,7 +76,7 @@ def cuts(parts: Sequence[float], rows: int) -> list[int]:
 
 
 def deal(line: Sequence[OffsetRange], edges: Sequence[int]) -> list[tuple[OffsetRange, ...]]:
-    """Cut a line of stretches at the given positions, one part a task.
+    """Cut a sequence of ranges at the given edges, one part per task.
 
     >>> for part in deal([OffsetRange("a", 5, 8), OffsetRange("b", 0, 3)], [0, 2, 6]):
     ...     print(*part)
@@ -83,41 +86,41 @@ def deal(line: Sequence[OffsetRange], edges: Sequence[int]) -> list[tuple[Offset
     dealt: list[tuple[OffsetRange, ...]] = []
     for begin, end in pairwise(edges):
         part, passed = [], 0
-        for stretch in line:
+        for span in line:
             low = max(begin - passed, 0)
-            high = min(end - passed, stretch.rows)
+            high = min(end - passed, span.rows)
             if low < high:
-                part.append(OffsetRange(stretch.topic, stretch.start + low, stretch.start + high))
-            passed += stretch.rows
+                part.append(OffsetRange(span.topic, span.start + low, span.start + high))
+            passed += span.rows
         dealt.append(tuple(part))
     return dealt
 
 
-def without(stretch: OffsetRange, skipped: Sequence[tuple[int, int]]) -> list[OffsetRange]:
-    """Return what is left of a stretch without some ranges, which are in order.
+def subtract_ranges(span: OffsetRange, skipped: Sequence[tuple[int, int]]) -> list[OffsetRange]:
+    """Return a range without some sorted subranges.
 
-    >>> without(OffsetRange("a", 0, 10), [(2, 4), (8, 12)])
+    >>> subtract_ranges(OffsetRange("a", 0, 10), [(2, 4), (8, 12)])
     [OffsetRange(topic='a', start=0, end=2), OffsetRange(topic='a', start=4, end=8)]
     """
-    left, reached = [], stretch.start
+    left, reached = [], span.start
     for low, high in skipped:
-        if high <= reached or low >= stretch.end:
+        if high <= reached or low >= span.end:
             continue
         if low > reached:
-            left.append(OffsetRange(stretch.topic, reached, low))
-        reached = min(high, stretch.end)
-    if reached < stretch.end:
-        left.append(OffsetRange(stretch.topic, reached, stretch.end))
+            left.append(OffsetRange(span.topic, reached, low))
+        reached = min(high, span.end)
+    if reached < span.end:
+        left.append(OffsetRange(span.topic, reached, span.end))
     return left
 
 
 def take_open_first(
     waiting: Mapping[str, int], limit: int, open_topics: Collection[str]
 ) -> dict[str, int]:
-    """Return how many rows to take of each topic; source batches that were begun come first.
+    """Return how many rows to take of each topic; partly read source batches come first.
 
-    If two topics were always left in the middle of a source batch, no batch would ever end
-    where both are complete, and watermarks behind it would stand still.
+    Otherwise two topics could always end inside a source batch. Then no batch would ever be
+    complete in both, and watermarks downstream would not advance.
 
     >>> take_open_first({"a": 30, "b": 10}, 20, ["b"])
     {'a': 10, 'b': 10}
@@ -129,7 +132,7 @@ def take_open_first(
 
 
 def take(waiting: Mapping[str, int], limit: int) -> dict[str, int]:
-    """Return how many rows to take of each topic, in proportion to what waits there.
+    """Return how many rows to take of each topic, in proportion to its waiting rows.
 
     >>> take({"a": 30, "b": 10}, 20)
     {'a': 15, 'b': 5}
@@ -137,7 +140,7 @@ def take(waiting: Mapping[str, int], limit: int) -> dict[str, int]:
     total = sum(waiting.values())
     if total <= limit:
         return dict(waiting)
-    edges = cuts([float(rows) for rows in waiting.values()], limit)
+    edges = compute_cuts([float(rows) for rows in waiting.values()], limit)
     return {
         topic: min(high - low, waiting[topic])
         for topic, low, high in zip(waiting, edges, edges[1:], strict=False)

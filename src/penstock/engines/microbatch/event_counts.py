@@ -1,4 +1,4 @@
-"""When the rows of a batch were due, as counts by time: small enough for a commit message."""
+"""Counts of rows by due time: a sketch that is small enough for a commit message."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ Events = tuple[tuple[float, int], ...]
 
 
 def sketch(stamps: pa.Array) -> Events:
-    """Count rows by the time at which they were due.
+    """Count rows by due time.
 
     >>> sketch(pa.array([0, 1_000, 12_000], pa.timestamp("us", "UTC")))
     ((0.005, 2), (0.015, 1))
@@ -30,7 +30,7 @@ def sketch(stamps: pa.Array) -> Events:
 
 
 def merge(sketches: Iterable[Events]) -> Events:
-    """Add sketches up; at most so many bins are left, neighbours made one."""
+    """Add sketches; neighbouring bins are joined until at most `MAX_BINS` are left."""
     counts: dict[float, int] = {}
     for events in sketches:
         for second, rows in events:

@@ -1,10 +1,10 @@
-"""Event-time progress of the inputs of an operator: what may advance its watermark. Pure.
+"""Event-time progress of the inputs of an operator, which advances its watermark. Pure.
 
-Rows of one source batch are in no order of time. So the newest time of a source batch counts
-when the last of its rows has been read, however many batches of this operator, or of those in
-front of it, that took. Then no row is late that is at most the delay older than what its source
-had given before, as if Spark had read the source in one query. Where an operator has several
-inputs, the slowest one decides, here and for all operators behind.
+Rows of one source batch are not ordered by time. So the newest time of a source batch counts
+only after its last row was read, in however many batches of this operator and of those upstream.
+Then a row is late only if it is older than earlier rows of its source by more than the delay, as
+if Spark had read the source in one query. With several inputs the slowest one decides, here and
+for all operators downstream.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,31 +16,31 @@ from penstock.pipelines.stateful.watermark import latest_of
 class ColumnTime(NamedTuple):
     """The newest time of a column, in microseconds.
 
-    Of source batches that were read completely, and of rows that do not count yet.
+    `complete`: of source batches that were read completely; `pending`: of rows after them.
     """
 
     complete: int | None = None
     pending: int | None = None
 
 
-#: Later than any time: its rows alone say how far a topic is.
+#: Later than any time: only its rows limit the progress of a topic.
 _NO_LIMIT = 2**63 - 1
 
 #: By timestamp column.
 EventTimeProgress = Mapping[str, ColumnTime]
 
 
-def progress_after(
+def advance_progress(
     progress: EventTimeProgress,
     newest: Mapping[str, int],
     limits: Mapping[str, int | None],
     *,
     is_complete: bool,
 ) -> EventTimeProgress:
-    """Return the progress of an input when one more of its commits has been read to its end.
+    """Return the progress of an input after one more commit was read to its end.
 
-    `newest` are the newest times of its rows, `limits` up to when its source batches are
-    complete, where its writer says so.
+    `newest` are the newest times of its rows. `limits` are the times up to which its writer
+    reports complete source batches, where it does.
     """
     return {
         column: _advance(
@@ -56,7 +56,7 @@ def progress_after(
 def _advance(
     before: ColumnTime, newest: int | None, limit: int | None, *, is_complete: bool
 ) -> ColumnTime:
-    """Rows up to `newest` were read; source batches are complete up to `limit`.
+    """Return the progress after rows up to `newest`, with source batches complete up to `limit`.
 
     >>> _advance(ColumnTime(5, 9), 7, 20, is_complete=False)
     ColumnTime(complete=5, pending=9)
@@ -72,26 +72,26 @@ def _advance(
     return ColumnTime(latest_of(before.complete, reached), seen if seen > reached else None)
 
 
-def slowest_times(
+def find_slowest_times(
     inputs: Mapping[str, EventTimeProgress], idle: Collection[str] = ()
 ) -> dict[str, int | None]:
-    """Return by column up to when all inputs that have it are complete; None if one has no rows.
+    """Return, by column, the time up to which all its inputs are complete; None without rows.
 
-    Idle inputs are not waited for, unless all are idle.
+    Idle inputs do not count, unless all are idle.
 
-    >>> one, two = {"at": ColumnTime(5)}, {"at": ColumnTime(3, 9), "seen": ColumnTime()}
-    >>> slowest_times({"a": one, "b": two})
+    >>> fast, slow = {"at": ColumnTime(5)}, {"at": ColumnTime(3, 9), "seen": ColumnTime()}
+    >>> find_slowest_times({"a": fast, "b": slow})
     {'at': 3, 'seen': None}
-    >>> slowest_times({"a": one, "b": two}, idle=["b"])
+    >>> find_slowest_times({"a": fast, "b": slow}, idle=["b"])
     {'at': 5}
     """
-    waited = [each for topic, each in inputs.items() if topic not in idle] or [*inputs.values()]
+    active = [times for topic, times in inputs.items() if topic not in idle] or [*inputs.values()]
     return {
-        column: _earliest(each[column].complete for each in waited if column in each)
-        for column in dict.fromkeys(column for each in waited for column in each)
+        column: _find_earliest(times[column].complete for times in active if column in times)
+        for column in dict.fromkeys(column for times in active for column in times)
     }
 
 
-def _earliest(times: Iterable[int | None]) -> int | None:
+def _find_earliest(times: Iterable[int | None]) -> int | None:
     known = [*times]
     return None if None in known else min(time for time in known if time is not None)

@@ -1,9 +1,8 @@
-"""Batch records and queue samples -> what a policy may know. Pure, and tested on recorded runs.
+"""Builds the snapshot of one operator from batch records and queue samples. Pure.
 
-A micro-batch has a fixed part (planning, commit, waiting for the slowest task) in which
-replicas cannot work. `busy` is therefore a share of the time that is there for work when batches
-are as long as they shall be, so that an operator that cannot take more shows 1, and rates
-divided by it are what replicas really carry.
+A micro-batch has a fixed part (planning, commit, waiting for the slowest task) in which replicas
+cannot work. `busy` is therefore a share of the working time of full batches: a saturated operator
+shows 1, and rate / busy is its true capacity.
 """
 
 import math
@@ -19,26 +18,26 @@ from penstock.core.histogram import GROWTH, SMALLEST_S, Histogram
 from penstock.core.placement import useful_replicas
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import slope
-from penstock.engines.microbatch.admission import full_rows
+from penstock.engines.microbatch.admission import count_full_rows
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 
-#: Chunks or bins below which a variation would be guessed.
-_FEW = 8
+#: The least number of chunks or bins for an estimate of variation.
+_MIN_SAMPLES = 8
 #: Width of the bins in which arrivals are counted.
 _BIN_S = 0.5
-#: Arrivals over a longer time than this tell nothing of a window.
-_LONGEST_S = 3600.0
-#: Seconds of work of all slices below which the heaviest of them is a matter of chance.
-_MUCH_S = 0.5
-#: What a batch takes before its plan is made, in seconds: the last one is logged, offsets are
-#: asked. The least of what is seen counts; longer gaps are idle.
+#: Arrivals over a longer time than this say nothing about a window.
+_MAX_ARRIVALS_S = 3600.0
+#: Seconds of work of all slices below which the heaviest slice is a matter of chance.
+_MIN_LOAD_S = 0.5
+#: Overhead of a batch before its plan: the last batch is logged, offsets are requested. The
+#: smallest measured gap counts, up to the maximum; longer gaps are idle time.
 _BEFORE_PLAN_S = 0.15
-_LONGEST_BEFORE_PLAN_S = 0.3
+_MAX_BEFORE_PLAN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorWindow:
-    """All that is known of one operator when it is looked at."""
+    """The measurements of one operator over a window."""
 
     name: str
     upstream: tuple[str, ...]
@@ -50,21 +49,21 @@ class OperatorWindow:
     #: Wall clock at the beginning of the window.
     begin: float
     batch_s: float
-    #: Oldest first; those of the window, and the last one before it.
+    #: Oldest first: the records of the window, and the last one before it.
     records: Sequence[BatchRecord]
     #: (wall clock, rows that wait).
     queues: Sequence[tuple[float, float]]
     #: Seconds of the window in which back-pressure kept it from reading; None without a limit.
     held_s: float | None = None
-    #: Rows that may wait before those who fill its queue are held; None for any number.
+    #: Waiting rows above which upstream operators are held back; None without a limit.
     queue_limit: int | None = None
-    #: Rows come in the batches of an ingest, whose rhythm says nothing of how rows arrive there.
+    #: Whether an ingest feeds it: the rhythm of its batches is not that of arrivals.
     is_ingested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The batches that count, and the time that they stand for."""
+    """The batches that count, and the time that they cover."""
 
     records: Sequence[BatchRecord]
     seconds: float
@@ -72,153 +71,159 @@ class _Span:
     tasks: Sequence[TaskRecord] = field(default_factory=tuple)
 
 
-def operator_snapshot(seen: OperatorWindow) -> OperatorSnapshot:
-    """Translate; what cannot be known is None."""
-    span = _span(seen)
-    queue = seen.queues[-1][1] if seen.queues else None
-    full = None if queue is None or not seen.queue_limit else min(1.0, queue / seen.queue_limit)
+def build_operator_snapshot(window: OperatorWindow) -> OperatorSnapshot:
+    """Return the snapshot; an unknown measure is None."""
+    span = _select_span(window)
+    queue = window.queues[-1][1] if window.queues else None
+    full = None if queue is None or not window.queue_limit else min(1.0, queue / window.queue_limit)
     measures = (
-        dict.fromkeys(("input_rate", "output_rate")) if span is None else _measures(seen, span)
+        dict.fromkeys(("input_rate", "output_rate"))
+        if span is None
+        else _compute_measures(window, span)
     )
     return OperatorSnapshot(
-        name=seen.name,
-        upstream=seen.upstream,
-        parallelism=seen.running,
-        min_parallelism=seen.min_replicas if seen.min_replicas > 1 else None,
-        max_parallelism=seen.max_replicas,
-        requested=seen.requested,
+        name=window.name,
+        upstream=window.upstream,
+        parallelism=window.running,
+        min_parallelism=window.min_replicas if window.min_replicas > 1 else None,
+        max_parallelism=window.max_replicas,
+        requested=window.requested,
         queue=queue,
         input_buffer=full,
-        queue_growth=_queue_growth([q for q in seen.queues if q[0] >= seen.begin]),
+        queue_growth=_compute_queue_growth([q for q in window.queues if q[0] >= window.begin]),
         **measures,
     )
 
 
-def _span(seen: OperatorWindow) -> _Span | None:
-    """Pick the batches since the last change of replicas; None if nothing ever ran."""
-    if not seen.records:
+def _select_span(window: OperatorWindow) -> _Span | None:
+    """Return the batches since the last change of replicas; None if no batch ever ran."""
+    if not window.records:
         return None
-    inside = [r for r in seen.records if r.committed_at > seen.begin]
-    while inside and inside[0].replicas != seen.running and inside[-1].replicas == seen.running:
+    inside = [r for r in window.records if r.committed_at > window.begin]
+    while inside and inside[0].replicas != window.running and inside[-1].replicas == window.running:
         inside = inside[1:]
     if not inside:
-        return _Span((), seen.now - seen.begin, seen.running)
-    first = seen.records.index(inside[0])
+        return _Span((), window.now - window.begin, window.running)
+    first = window.records.index(inside[0])
     begin = inside[0].planned_at - _BEFORE_PLAN_S
-    if first and seen.records[first - 1].committed_at > seen.begin - 2 * seen.batch_s:
-        begin = seen.records[first - 1].committed_at
+    if first and window.records[first - 1].committed_at > window.begin - 2 * window.batch_s:
+        begin = window.records[first - 1].committed_at
     usual_s = sum(r.committed_at - r.planned_at for r in inside) / len(inside)
     last = inside[-1].committed_at
-    end = last if seen.now - last < 2 * (usual_s + seen.batch_s) else seen.now
+    end = last if window.now - last < 2 * (usual_s + window.batch_s) else window.now
     tasks = tuple(task for record in inside for task in record.tasks)
     return _Span(inside, max(end - begin, 1e-3), inside[-1].replicas, tasks)
 
 
-def _measures(seen: OperatorWindow, span: _Span) -> dict[str, object]:
+def _compute_measures(window: OperatorWindow, span: _Span) -> dict[str, object]:
     rows = sum(record.rows_in for record in span.records)
-    held = None if seen.held_s is None else _share(seen.held_s, seen.now - seen.begin)
-    found: dict[str, object] = {
+    held = (
+        None if window.held_s is None else _compute_share(window.held_s, window.now - window.begin)
+    )
+    rates: dict[str, object] = {
         "input_rate": rows / span.seconds,
         "output_rate": sum(record.rows_out for record in span.records) / span.seconds,
         "backpressured": held,
     }
     if not rows:
-        return found | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
+        return rates | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
     alone_s = sum(task.busy_s for task in span.tasks) / rows
-    service_s = alone_s * _overhead_factor(seen, span, alone_s)
+    service_s = alone_s * _compute_overhead_factor(window, span, alone_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
-    loads = slice_loads(span.tasks)
+    loads = sum_slice_loads(span.tasks)
     known_cpu = sum(s for s in cpu if s is not None)
-    return found | {
+    return rates | {
         "busy": busy,
         "idle": max(0.0, 1.0 - busy - (held or 0.0)),
         "cpu": None if None in cpu else known_cpu / (span.replicas * span.seconds),
         "service_time_s": service_s,
-        "service_scv": service_scv(span.tasks),
+        "service_scv": compute_service_scv(span.tasks),
         "arrival_scv": (
-            None if seen.is_ingested else arrival_scv([record.events for record in span.records])
+            None
+            if window.is_ingested
+            else compute_arrival_scv([record.events for record in span.records])
         ),
-        # without much to do, chance decides which slice is the heaviest
-        "useful_parallelism": useful_replicas(loads) if sum(loads) > _MUCH_S else None,
-        "extra": _extra(span, loads),
+        # under low load, chance decides which slice is the heaviest
+        "useful_parallelism": useful_replicas(loads) if sum(loads) > _MIN_LOAD_S else None,
+        "extra": _build_extra(span, loads),
     }
 
 
-def _share(seconds: float, of_s: float) -> float:
-    """Seconds as a share; a source that was started again counts from the beginning."""
+def _compute_share(seconds: float, of_s: float) -> float:
+    """Return seconds as a share; a restarted source counts from 0, hence the bounds."""
     return min(1.0, max(0.0, seconds) / of_s)
 
 
-def _overhead_factor(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
-    """How much longer a record takes than its function does, in full batches."""
-    lost = [r.committed_at - r.planned_at - mean_busy(r) for r in span.records]
+def _compute_overhead_factor(window: OperatorWindow, span: _Span, alone_s: float) -> float:
+    """Return the time of a record over the time of its function, in full batches."""
+    lost = [r.committed_at - r.planned_at - compute_mean_busy_s(r) for r in span.records]
     gaps = [b.planned_at - a.committed_at for a, b in pairwise(span.records)]
-    between_s = min([*gaps, _LONGEST_BEFORE_PLAN_S]) if gaps else _BEFORE_PLAN_S
-    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _full_s(seen, span, alone_s)
+    between_s = min([*gaps, _MAX_BEFORE_PLAN_S]) if gaps else _BEFORE_PLAN_S
+    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _compute_full_s(window, span, alone_s)
 
 
-def _full_s(seen: OperatorWindow, span: _Span, alone_s: float) -> float:
-    """Seconds that a replica works in a full batch: rows that take long do not fill it to the end.
+def _compute_full_s(window: OperatorWindow, span: _Span, alone_s: float) -> float:
+    """Return the seconds that a replica works in a full batch; slow rows may not fill it.
 
-    A batch is as long as its slowest task, which is what the number of its rows goes by.
+    The slowest task decides the length of a batch, and so the number of its rows.
     """
     longest_s = sum(max(task.busy_s for task in r.tasks) for r in span.records if r.rows_in)
     rows = sum(r.rows_in / min(r.rows_in, r.replicas) for r in span.records if r.rows_in)
-    return full_rows(rows / max(longest_s, 1e-9), seen.batch_s) * alone_s
+    return count_full_rows(rows / max(longest_s, 1e-9), window.batch_s) * alone_s
 
 
-def mean_busy(record: BatchRecord) -> float:
-    """Seconds that a replica worked in a batch, on average."""
+def compute_mean_busy_s(record: BatchRecord) -> float:
+    """Return the mean seconds that a replica worked in a batch."""
     return sum(task.busy_s for task in record.tasks) / max(1, record.replicas)
 
 
-def service_scv(tasks: Sequence[TaskRecord]) -> float | None:
-    """Variation of the service time of single records, from the times of chunks of them.
+def compute_service_scv(tasks: Sequence[TaskRecord]) -> float | None:
+    """Return the variation of the service time of single records, from the times of chunks.
 
     If records are independent, the time of a chunk of n has n times the variance of one.
     """
     chunks = sum(task.chunks for task in tasks)
     rows = sum(task.rows_in for task in tasks)
     seconds = sum(task.busy_s for task in tasks)
-    if chunks < _FEW or not seconds:
+    if chunks < _MIN_SAMPLES or not seconds:
         return None
     variance = (sum(task.squares for task in tasks) - seconds * seconds / rows) / (chunks - 1)
     return max(0.0, variance) / (seconds / rows) ** 2
 
 
-def arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None:
-    """Variation of arrivals: variance over mean of counts in equal bins of due time."""
+def compute_arrival_scv(sketches: Sequence[Sequence[tuple[float, int]]]) -> float | None:
+    """Return the variation of arrivals: variance over mean of counts in bins of due time."""
     times = np.array([second for events in sketches for second, _ in events])
     rows = np.array([count for events in sketches for _, count in events], dtype=float)
     if not len(times):
         return None
-    if times.max() - times.min() > _LONGEST_S:  # event times that somebody named may be years apart
+    if times.max() - times.min() > _MAX_ARRIVALS_S:  # event times from outside may be years apart
         return None
     bins = np.floor((times - times.min()) / _BIN_S).astype(int)
     counts = np.bincount(bins, weights=rows)[1:-1]  # the first and the last are not whole
-    if len(counts) < _FEW or not counts.mean():
+    if len(counts) < _MIN_SAMPLES or not counts.mean():
         return None
     return float(counts.var(ddof=1) / counts.mean())
 
 
-def _queue_growth(queues: Sequence[tuple[float, float]]) -> float | None:
+def _compute_queue_growth(queues: Sequence[tuple[float, float]]) -> float | None:
     """Return the slope of the queue in rows/s; None for fewer than three samples."""
     return slope(queues) if len(queues) >= 3 else None
 
 
-def latency(records: Sequence[BatchRecord]) -> Histogram:
-    """Seconds from when rows were due at their producer until they were committed here."""
+def build_latency(records: Sequence[BatchRecord]) -> Histogram:
+    """Return the latency of rows: seconds from their due time to their commit here."""
     parts = [np.array(record.events, dtype=float) for record in records if record.events]
     if not parts:
         return Histogram()
     commits = [record.committed_at for record in records if record.events]
     ages_s = [at - part[:, 0] for at, part in zip(commits, parts, strict=True)]
     rows = np.concatenate([part[:, 1] for part in parts])
-    return _histogram(np.maximum(0.0, np.concatenate(ages_s)), rows)
+    return _build_histogram(np.maximum(0.0, np.concatenate(ages_s)), rows)
 
 
-def _histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> Histogram:
+def _build_histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> Histogram:
     """Build a histogram at once: a simulated run counts millions of bins."""
     scaled = np.maximum(1.0, latencies_s / SMALLEST_S)
     counts = np.bincount(np.ceil(np.log(scaled) / math.log(GROWTH)).astype(int), weights=rows)
@@ -229,8 +234,8 @@ def _histogram(latencies_s: NDArray[np.float64], rows: NDArray[np.float64]) -> H
     )
 
 
-def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
-    """Mean age of rows when a batch took them."""
+def compute_age_s(records: Sequence[BatchRecord]) -> float | None:
+    """Return the mean age of rows when a batch took them."""
     rows = sum(count for record in records for _, count in record.events)
     if not rows:
         return None
@@ -242,8 +247,8 @@ def age_when_taken(records: Sequence[BatchRecord]) -> float | None:
     return max(0.0, total / rows)
 
 
-def slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
-    """Seconds that each slice of the state took; empty for an operator without any."""
+def sum_slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
+    """Return the seconds of each slice of the state; empty without slices."""
     slices = 1 + max((number for task in tasks for number in task.slices), default=-1)
     loads = [0.0] * slices
     for task in tasks:
@@ -252,18 +257,18 @@ def slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
     return loads
 
 
-def _extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
-    """Figures for people: batches, and what each replica did."""
-    each = []
+def _build_extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
+    """Return figures for people: batches, and the rate and load of each replica."""
+    replicas = []
     for index in range(span.replicas):
         tasks = [r.tasks[index] for r in span.records if index < r.replicas]
-        each.append(
+        replicas.append(
             {
                 "rate": round(sum(t.rows_in for t in tasks) / span.seconds, 3),
                 "busy": round(min(1.0, sum(t.busy_s for t in tasks) / span.seconds), 3),
             }
         )
-    seen = latency(span.records)
+    latency = build_latency(span.records)
     times = [record.committed_at - record.planned_at for record in span.records]
     floors = [
         t - max(task.busy_s for task in r.tasks) for t, r in zip(times, span.records, strict=True)
@@ -278,9 +283,9 @@ def _extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
             "batches": len(span.records),
             "batch_s": round(sum(times) / len(times), 4),
             "floor_s": round(max(0.0, sum(floors) / len(floors)), 4),
-            "latency_p50_s": round(seen.percentile(50), 4) if seen.count else None,
-            "latency_p95_s": round(seen.percentile(95), 4) if seen.count else None,
-            "replicas": tuple(FrozenDict(replica) for replica in each),
+            "latency_p50_s": round(latency.percentile(50), 4) if latency.count else None,
+            "latency_p95_s": round(latency.percentile(95), 4) if latency.count else None,
+            "replicas": tuple(FrozenDict(replica) for replica in replicas),
             **(sliced if loads else {}),
         }
     )

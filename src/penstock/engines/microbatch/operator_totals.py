@@ -1,8 +1,8 @@
-"""What an operator has done since its run began; each record of a batch carries it on. Pure.
+"""Totals of an operator since its run began; each batch record carries them. Pure.
 
-Old records are removed, so sums over them would forget. A row is lost if no batch took it: if
-the next batch begins behind the end of the last one, or if a batch counted fewer rows than lie
-between its offsets.
+Old records are removed, so sums over records would be incomplete. A row is lost if no batch took
+it: if a batch begins after the end of the one before, or if a batch counted fewer rows than there
+are between its offsets.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from penstock.engines.microbatch.batch_record import BatchRecord
 
-#: The first batch that is counted; 0 unless the run was begun by an earlier version.
+#: The first counted batch; 0 unless an earlier version started the run.
 SINCE = "since"
-#: Before the name of a topic: the rows that the operator has written to it.
+#: Prefix of a topic: the rows that the operator has written to it.
 WRITTEN = "written:"
 _COUNTED = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
 _WRONG = ("skipped", "repeated")
@@ -25,18 +25,18 @@ AHEAD = "ahead"
 class TotalsRules:
     """How the rows of an operator are counted."""
 
-    #: Whether tasks count filtered and added rows by call; else only what goes in and comes out.
+    #: Whether tasks count removed and added rows by call; else they follow from rows in and out.
     counts_calls: bool = True
-    #: Whether a batch takes a part of each slice, which may be more rows than its offsets say.
+    #: Whether a batch takes a part of each slice, which may exceed the rows of its offsets.
     takes_whole_slices: bool = False
 
 
-def with_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> BatchRecord:
-    """Return a record with the totals up to its batch; `before` is the record of the last one."""
+def add_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> BatchRecord:
+    """Return a record with the totals up to its batch; `before` is the previous record."""
     known: Mapping[str, int] = before.totals if before is not None else {}
     since = known.get(SINCE, record.batch)
     old = {name: known.get(name, 0) for name in (*_COUNTED, *_WRONG, AHEAD)}
-    new = {**_counts(record, rules), **_gaps(record, before, rules)}
+    new = {**_count_rows(record, rules), **_count_gaps(record, before, rules)}
     written = {
         f"{WRITTEN}{topic}": sum(segment.rows for segment in segments)
         for topic, segments in record.outputs.items()
@@ -47,7 +47,7 @@ def with_totals(record: BatchRecord, before: BatchRecord | None, rules: TotalsRu
     return replace(record, totals={**totals, SINCE: since})
 
 
-def _counts(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
+def _count_rows(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
     tasks = record.tasks
     filtered, expanded = sum(t.filtered for t in tasks), sum(t.expanded for t in tasks)
     if not rules.counts_calls:
@@ -64,13 +64,15 @@ def _counts(record: BatchRecord, rules: TotalsRules) -> dict[str, int]:
     }
 
 
-def _gaps(record: BatchRecord, before: BatchRecord | None, rules: TotalsRules) -> dict[str, int]:
-    """Rows that were passed over, and rows that were taken again."""
+def _count_gaps(
+    record: BatchRecord, before: BatchRecord | None, rules: TotalsRules
+) -> dict[str, int]:
+    """Count rows that were skipped, and rows that were taken twice."""
     ends = before.end if before is not None else {}
     steps = [record.start[topic] - end for topic, end in ends.items() if topic in record.start]
     planned = sum(end - record.start.get(topic, end) for topic, end in record.end.items())
     counted = record.rows_in + sum(record.dropped.values())
-    # an ingest reads no topic, and a record without tasks only deals state anew
+    # an ingest reads no topic, and a record without tasks only repartitions state
     surplus = counted - planned if record.end and record.tasks else 0
     ahead, surplus = (surplus, 0) if rules.takes_whole_slices else (0, surplus)
     return {

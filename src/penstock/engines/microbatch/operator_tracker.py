@@ -12,20 +12,20 @@ from penstock.engines.microbatch.operator_snapshot import OperatorWindow
 
 
 class BatchSource(Protocol):
-    """The records of an operator."""
+    """The batch records of an operator."""
 
     @property
     def next(self) -> int:
-        """The batch whose record comes next."""
+        """The next batch without a record."""
         ...
 
     def read_new(self) -> list[BatchRecord]:
-        """Return those that came since the last call."""
+        """Return the records since the last call."""
         ...
 
 
 class TopicPosition(Protocol):
-    """A topic, as far as rows wait in it."""
+    """The first and the last offset of a topic."""
 
     @property
     def first(self) -> int:
@@ -34,17 +34,17 @@ class TopicPosition(Protocol):
 
     @property
     def end(self) -> int:
-        """The offset behind the newest row."""
+        """The offset after the newest row."""
         ...
 
     def refresh(self) -> int:
-        """Look for what came in; return the end."""
+        """Read new commits; return the end."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
 class OperatorTracker:
-    """What the driver knows of one operator. Wanted, requested and running replicas differ."""
+    """The state of one operator in the driver. Requested and running replicas may differ."""
 
     name: str
     upstream: tuple[str, ...]
@@ -53,31 +53,31 @@ class OperatorTracker:
     log: BatchSource
     topics: dict[str, TopicPosition]
     batch_s: float
-    #: Rows that may wait before those who fill its queue are held; None for any number.
+    #: Waiting rows above which upstream operators are held back; None without a limit.
     queue_limit: int | None = None
     requested: int
     running: int
-    #: Wall clock of the request; None once it runs.
+    #: Wall clock of the request; None once it has taken effect.
     requested_at: float | None = None
     batches_since: int = 0
-    #: Whether it has stopped for a change that is under way.
+    #: Whether it is stopped for a change in progress.
     is_changing: bool = False
     position: dict[str, int] = field(default_factory=dict)
     records: deque[BatchRecord] = field(default_factory=deque)
     new_records: list[BatchRecord] = field(default_factory=list)
     queues: deque[tuple[float, float]] = field(default_factory=deque)
-    #: (wall clock, rows that ever came in).
+    #: (wall clock, rows that ever arrived).
     offers: deque[tuple[float, float]] = field(default_factory=deque)
     held: deque[tuple[float, float]] = field(default_factory=deque)
     rows_in: int = 0
     rows_dropped: int = 0
-    #: Rows that came after the watermark, and the topic that keeps them.
+    #: Rows that arrived after the watermark, and the topic that keeps them.
     rows_late: int = 0
     late_to: str | None = None
     replica_s: float = 0.0
-    #: Rows that wait outside of the pipeline, in front of the ingests that fill its topics.
+    #: Rows that wait outside of the pipeline, for the ingests that fill its topics.
     outside: float = 0.0
-    #: Where latency does not count from event times: when rows arrived.
+    #: Arrival times, if latency counts from them instead of event times.
     arrivals: Arrivals | None = None
 
     @property
@@ -87,18 +87,18 @@ class OperatorTracker:
 
     @property
     def offered(self) -> int:
-        """Rows that ever came into its topics."""
+        """Rows that ever arrived in its topics."""
         return sum(topic.end for topic in self.topics.values())
 
     @property
     def taken(self) -> int:
-        """Rows that it has left behind, processed or dropped."""
+        """Rows that it has processed or dropped."""
         return sum(self.position.values())
 
     def begin(self) -> None:
         """Start where the records of an earlier start end."""
         for record in self.log.read_new():
-            self._count(record)
+            self._add_record(record)
             if record.totals:  # the records of the first batches may be gone
                 self.rows_in = record.totals["rows_in"]
                 self.rows_dropped = record.totals["dropped"]
@@ -108,38 +108,38 @@ class OperatorTracker:
             self.position.setdefault(name, topic.first)
 
     def clear_new(self) -> None:
-        """Forget which records came since the last status."""
+        """Clear the records since the last status."""
         self.new_records = []
 
     def request(self, replicas: int, now: float) -> None:
-        """Note that another number of replicas is requested."""
+        """Record a request for another number of replicas."""
         self.requested, self.batches_since = replicas, 0
         self.requested_at = now if replicas != self.running else None
 
     def update(self, now: float, window_s: float, held_s: float | None = None) -> list[Event]:
-        """Read what is new; `now` is the wall clock. Events have wall clock times, too.
+        """Read new records and offsets; return events. All times are wall-clock times.
 
         `held_s` are the seconds during which back-pressure kept it from reading so far.
         """
         events: list[Event] = []
         for record in self.log.read_new():
-            events += self._count(record)
+            events += self._add_record(record)
         for topic in self.topics.values():
             topic.refresh()
         waiting = float(self.offered - self.taken)
         self.queues.append((now, waiting + self.outside))
         self.offers.append((now, self.offered + self.outside))
         if self.requested_at is not None and not waiting and not self.is_changing:
-            # with nothing to do there is no batch; the order stands for the next row
-            events.append(self._runs(now))
-        self._forget(now - window_s)
+            # without rows there is no batch; the command holds for the next row
+            events.append(self._report_running(now))
+        self._drop_old(now - window_s)
         if held_s is not None:
             self.held.append((now, held_s))
         return events
 
-    def _count(self, record: BatchRecord) -> list[Event]:
+    def _add_record(self, record: BatchRecord) -> list[Event]:
         self.position.update(record.end)
-        if not record.tasks:  # state was dealt anew, and nothing else
+        if not record.tasks:  # a repartition of state, without rows
             return []
         if self.arrivals is not None:
             record = self.arrivals.assign_arrivals(record)
@@ -156,19 +156,19 @@ class OperatorTracker:
             events.append(self.count_late(late, record.committed_at))
         self.batches_since += 1
         if record.replicas == self.requested and self.requested_at is not None:
-            events.append(self._runs(record.planned_at))
+            events.append(self._report_running(record.planned_at))
         self.running = record.replicas
         return events
 
     def count_late(self, rows: int, at: float) -> LateEvent:
-        """Count rows that came after the watermark."""
+        """Count rows that arrived after the watermark."""
         self.rows_late += rows
         total, late_topic = self.rows_late, self.late_to or ""
         return LateEvent(
             at=at, operator=self.name, records=rows, total=total, late_topic=late_topic
         )
 
-    def _runs(self, at: float) -> RunningEvent:
+    def _report_running(self, at: float) -> RunningEvent:
         assert self.requested_at is not None
         event = RunningEvent(
             at=at,
@@ -180,7 +180,7 @@ class OperatorTracker:
         self.running, self.requested_at = self.requested, None
         return event
 
-    def _forget(self, before: float) -> None:
+    def _drop_old(self, before: float) -> None:
         while len(self.records) > 1 and self.records[1].committed_at <= before:
             self.records.popleft()
         for samples in (self.queues, self.offers, self.held):
@@ -188,7 +188,7 @@ class OperatorTracker:
                 samples.popleft()
 
     def window(self, now: float, begin: float) -> OperatorWindow:
-        """Return what a snapshot of it is built from."""
+        """Return the measurements of a window, for a snapshot."""
         return OperatorWindow(
             name=self.name,
             upstream=self.upstream,

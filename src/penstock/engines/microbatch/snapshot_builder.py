@@ -6,12 +6,16 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_snapshot import age_when_taken, latency, operator_snapshot
+from penstock.engines.microbatch.operator_snapshot import (
+    build_latency,
+    build_operator_snapshot,
+    compute_age_s,
+)
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
 from penstock.engines.port import Batch, Status
 from penstock.errors import NotReadyError
 
-#: Seconds between two looks at records and queues.
+#: Seconds between two updates of records and queues.
 LOOK_S = 0.25
 
 
@@ -26,18 +30,21 @@ def build_snapshot(
     )
     if not has_batches and now - began < window_s:
         raise NotReadyError("no batch has been committed yet")
-    offered = {operator.name: offered_rate(operator, begin) for operator in sources}
+    offered = {operator.name: measure_offered_rate(operator, begin) for operator in sources}
     return Snapshot(
         at=round(at, 3),
         offered=FrozenDict({name: rate for name, rate in offered.items() if rate is not None}),
         operators=FrozenDict(
-            {name: operator_snapshot(operator.window(now, begin)) for name, operator in ops.items()}
+            {
+                name: build_operator_snapshot(operator.window(now, begin))
+                for name, operator in ops.items()
+            }
         ),
     )
 
 
-def offered_rate(operator: OperatorTracker, begin: float) -> float | None:
-    """Rows/s that came in since a time; None if it was looked at only once."""
+def measure_offered_rate(operator: OperatorTracker, begin: float) -> float | None:
+    """Return the rows/s that arrived since a time; None for a single sample."""
     samples = [sample for sample in operator.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
         return None
@@ -53,23 +60,22 @@ def build_status(
     at: float,
     second: Callable[[float], float],
 ) -> Status:
-    """Return how things stand, and the batches since `clear_new` was called.
+    """Return the status, with the batches since `clear_new`.
 
-    `filled` are the topics that operators fill; `second` is the second of the run at a time of
-    the wall clock.
+    `filled` are the topics that operators fill; `second` converts a time of the wall clock to
+    the second of the run.
     """
-    offered, taken = _source_totals(ops, filled)
+    offered, taken = _sum_sources(ops, filled)
     sources = [operator for operator in ops.values() if operator.is_source]
     sinks = [operator for operator in ops.values() if not topology.downstream[operator.name]]
     latencies = {
-        path_of(topology, operator.name): latency(operator.new_records) for operator in sinks
+        name_path(topology, operator.name): build_latency(operator.new_records)
+        for operator in sinks
     }
-    ages = [
-        age for operator in sources if (age := age_when_taken(operator.new_records)) is not None
-    ]
+    ages = [age for operator in sources if (age := compute_age_s(operator.new_records)) is not None]
     lost = sum(operator.rows_dropped for operator in ops.values())
     batches = {
-        name: tuple(batch_of(record, second) for record in operator.new_records)
+        name: tuple(build_batch(record, second) for record in operator.new_records)
         for name, operator in ops.items()
         if operator.new_records
     }
@@ -93,8 +99,8 @@ def build_status(
     )
 
 
-def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
-    """Rows that came to topics which no operator fills, and those that all readers took."""
+def _sum_sources(ops: Mapping[str, OperatorTracker], filled: Collection[str]) -> tuple[int, int]:
+    """Return the rows of topics which no operator fills, and those that all readers took."""
     ends: dict[str, int] = {}
     taken: dict[str, int] = {}
     for operator in ops.values():
@@ -105,8 +111,8 @@ def _source_totals(ops: Mapping[str, OperatorTracker], filled: Collection[str]) 
     return sum(ends.values()), sum(taken.values())
 
 
-def batch_of(record: BatchRecord, second: Callable[[float], float]) -> Batch:
-    """Return a batch as the journal tells of it."""
+def build_batch(record: BatchRecord, second: Callable[[float], float]) -> Batch:
+    """Return a batch for the journal."""
     return Batch(
         planned_s=second(record.planned_at),
         committed_s=second(record.committed_at),
@@ -119,11 +125,11 @@ def batch_of(record: BatchRecord, second: Callable[[float], float]) -> Batch:
     )
 
 
-def path_of(topology: Topology, name: str) -> str:
-    """Name the way that records take to an operator."""
+def name_path(topology: Topology, name: str) -> str:
+    """Return the name of the path of records to an operator."""
     feeders = topology.upstream[name]
     if not feeders:
         return name
     if len(feeders) == 1:
-        return f"{path_of(topology, feeders[0])} > {name}"
+        return f"{name_path(topology, feeders[0])} > {name}"
     return f"({' | '.join(feeders)}) > {name}"

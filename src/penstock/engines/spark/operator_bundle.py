@@ -1,4 +1,4 @@
-"""How an operator reaches the processes that run it: by value, through a file of the run."""
+"""The bundle of an operator: its code by value, in a file that other processes load."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,24 +19,24 @@ from penstock.pipelines.operator import Operator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorBundle:
-    """An operator and the schemas of the topics it writes."""
+    """An operator, its kind, and the schemas of its topics."""
 
     operator: Operator
-    #: How Spark runs it; with the operator it reaches processes that have no registry.
+    #: Part of the bundle, because other processes have no registry of kinds.
     kind: SparkKind
-    #: By topic; the first is the operator's own output.
+    #: By topic; the first is the main output.
     outputs: Mapping[str, pa.Schema] = field(default_factory=dict)
-    #: Of a sliced operator, by topic, in the order in which its function gets them.
+    #: By topic, in the order of the arguments of a sliced operator's function.
     inputs: Mapping[str, pa.Schema] = field(default_factory=dict)
-    #: Whether the rows of a frame operator come with their stamps.
+    #: Whether the rows of a frame operator have the column `_event`.
     stamped: bool = False
 
 
 def save_bundle(path: Path, bundle: OperatorBundle, modules: Iterable[ModuleType] = ()) -> None:
-    """Write an operator where tasks find it.
+    """Write the bundle of an operator for its tasks.
 
-    What the given modules and those of function and kind define goes along by value: they need
-    not be importable elsewhere.
+    The modules of function and kind, and the given ones, are pickled by value: other processes
+    need not be able to import them.
     """
     names = (bundle.operator.function.__module__, type(bundle.kind).__module__)
     homes = {sys.modules[name] for name in names if name in sys.modules}
@@ -61,7 +61,7 @@ def _by_value(module: ModuleType) -> Iterator[None]:
 
 
 def load_bundle(path: Path) -> OperatorBundle:
-    """Read an operator, once a process and version of the file."""
+    """Read a bundle, once per process and version of the file."""
     return _unpack(path, path.stat().st_mtime_ns)
 
 

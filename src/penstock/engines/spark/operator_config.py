@@ -1,4 +1,4 @@
-"""What an operator reads and writes and which rules it keeps to, for processes without its code."""
+"""The config of an operator: inputs, outputs and rules, for processes without its code."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -10,16 +10,16 @@ from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 
-#: Time that one batch shall take, in seconds: a change takes effect with the next one.
+#: Planned time of a batch, in seconds: a change takes effect with the next batch.
 BATCH_S = 1.0
-#: More batches a second than this only burn the driver.
+#: Shorter intervals between batches only cost processor time of the driver.
 MIN_INTERVAL_S = 0.5
 
 
-def min_interval_for(batch_s: float) -> float:
-    """Return the least time from one plan to the next: who wants long batches wants few of them.
+def compute_min_interval_s(batch_s: float) -> float:
+    """Return the minimum time from one plan to the next, half of a batch or more.
 
-    >>> min_interval_for(0.5), min_interval_for(1.0), min_interval_for(2.0)
+    >>> compute_min_interval_s(0.5), compute_min_interval_s(1.0), compute_min_interval_s(2.0)
     (0.5, 0.5, 1.0)
     """
     return max(MIN_INTERVAL_S, batch_s / 2)
@@ -27,18 +27,18 @@ def min_interval_for(batch_s: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTiming:
-    """How fast things go."""
+    """Times of batches and snapshots."""
 
-    #: Time that a batch shall take, and least time from one to the next.
+    #: Planned time of a batch, and minimum time from one batch to the next.
     batch_s: float = BATCH_S
     min_interval_s: float = MIN_INTERVAL_S
-    #: What a snapshot looks back on.
+    #: The window of a snapshot.
     window_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorConfig:
-    """One operator as its source and its sink know it."""
+    """The config of one operator, for its source and its sink."""
 
     name: str
     kind: str
@@ -48,31 +48,31 @@ class OperatorConfig:
     grouping: str = "even"
     timeout_s: float | None = None
     queue_size: int | None = None
-    #: The topic that gets what was dropped; None: it is only counted.
+    #: The topic of dropped rows; None: they are only counted.
     dropped_to: str | None = None
-    #: Rows that may wait for each operator behind this one before it stops reading.
+    #: By downstream operator: the waiting rows above which this one stops reading.
     limits: Mapping[str, int] = field(default_factory=dict)
     batch_s: float = BATCH_S
-    #: Least time from the beginning of one batch to that of the next.
+    #: Minimum time from the begin of one batch to that of the next.
     min_interval_s: float = MIN_INTERVAL_S
-    #: Of keyed state: slices (0 without), inputs with a key, how late rows may be.
+    #: Keyed state: number of slices (0 without), inputs with a key, allowed lateness.
     slices: int = 0
     keyed: tuple[str, ...] = ()
     delay_us: int = 0
-    #: An input without new rows for so long does not hold the watermark; None: it does.
+    #: An input without new rows for this long does not hold the watermark; None: it always does.
     idle_s: float | None = None
-    #: Whether batches end where source batches end, if they can: an operator behind uses time.
+    #: Whether batches end with source batches if possible: a downstream operator uses event time.
     keeps_batches: bool = False
-    #: What its kind asks of the source.
+    #: The rules of its kind for the source.
     source: SourceRules = SourceRules()
 
     @property
     def key(self) -> str | None:
-        """The column by which rows are dealt, if they are."""
+        """The column by which rows are dealt; None without one."""
         return self.grouping.removeprefix("key:") if self.grouping.startswith("key:") else None
 
     def save(self, layout: RunLayout) -> None:
-        """Write it where source and sink look."""
+        """Write it for source and sink."""
         write_json(layout.config(self.name), asdict(self))
 
     @classmethod
@@ -85,9 +85,9 @@ class OperatorConfig:
 
 
 def make_operator_config(
-    pipeline: Pipeline, operator: Operator, pace: BatchTiming
+    pipeline: Pipeline, operator: Operator, timing: BatchTiming
 ) -> OperatorConfig:
-    """Return what an operator of a pipeline keeps to."""
+    """Return the config of an operator."""
     options = operator.options
     behind = {
         other.name: other.options.queue_limit
@@ -105,16 +105,18 @@ def make_operator_config(
         queue_size=options.queue_size,
         dropped_to=options.dropped_to,
         limits=behind,
-        batch_s=pace.batch_s,
-        min_interval_s=pace.min_interval_s,
+        batch_s=timing.batch_s,
+        min_interval_s=timing.min_interval_s,
         idle_s=pipeline.idle_s,
-        keeps_batches=kind.source.needs_whole_batches or _feeds_time(pipeline, operator),
+        keeps_batches=kind.source.needs_whole_batches or _feeds_event_time(pipeline, operator),
         source=kind.source,
         **kind.config_fields(operator),
     )
 
 
-def _feeds_time(pipeline: Pipeline, operator: Operator) -> bool:
-    """Whether an operator that uses event time is behind this one."""
+def _feeds_event_time(pipeline: Pipeline, operator: Operator) -> bool:
+    """Whether a downstream operator uses event time."""
     behind = [op for op in pipeline.operators.values() if {*op.reads} & {*operator.fills}]
-    return any(find_kind(op.kind).uses_event_time or _feeds_time(pipeline, op) for op in behind)
+    return any(
+        find_kind(op.kind).uses_event_time or _feeds_event_time(pipeline, op) for op in behind
+    )

@@ -1,4 +1,4 @@
-"""Where things lie in a run directory, for every process that works in it."""
+"""The layout of a run directory, for every process that works in it."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 from penstock.errors import InputError
 from penstock.files.atomic import replace
 
-#: What a run must not lose, by the names of its files.
+#: Patterns of the files that a run must not lose.
 _DATA = (
     "topics/*/commits/[0-9]*",
     "checkpoints/*/offsets/[0-9]*",
@@ -29,35 +29,35 @@ class RunLayout:
         return self.run / "topics" / name
 
     def checkpoint(self, operator: str) -> Path:
-        """Spark's own checkpoint of an operator's query."""
+        """Spark's checkpoint of an operator's query."""
         return self.run / "checkpoints" / operator
 
     def order(self, operator: str) -> Path:
-        """What the loop asks of an operator: replicas, hold."""
+        """The command to an operator: replicas, hold."""
         return self.run / "orders" / f"{operator}.json"
 
     def config(self, operator: str) -> Path:
-        """What an operator reads, writes and keeps to."""
+        """The config of an operator: inputs, outputs and rules."""
         return self.run / "code" / f"{operator}.json"
 
     def code(self, operator: str) -> Path:
-        """The operator itself, as other processes load it."""
+        """The bundle of an operator, which other processes load."""
         return self.run / "code" / f"{operator}.pickle"
 
     def plan(self, operator: str) -> Path:
-        """How the rows of the present batch are dealt to tasks."""
+        """The plan of the present batch."""
         return self.run / "plans" / f"{operator}.pickle"
 
     def batches(self, operator: str) -> Path:
-        """One record a batch."""
+        """The batch records of an operator."""
         return self.run / "batches" / operator
 
     def state(self, operator: str) -> Path:
-        """What an operator remembers."""
+        """The keyed state of an operator."""
         return self.run / "state" / operator
 
     def native(self, operator: str) -> Path:
-        """What is known about the repartitions of an operator with Spark's own state."""
+        """The rescale log of an operator with Spark's own state."""
         return self.run / "native" / f"{operator}.json"
 
     def backpressure_file(self, operator: str) -> Path:
@@ -65,16 +65,16 @@ class RunLayout:
         return self.run / "plans" / f"{operator}.held"
 
     def error(self, operator: str) -> Path:
-        """Why an operator stopped."""
+        """The last failure of an operator."""
         return self.run / "errors" / f"{operator}.json"
 
     def marks(self, operator: str) -> Path:
-        """Which rows the operator's tasks work on."""
+        """The marks of calls: the rows that an operator's tasks process."""
         return self.run / "marks" / operator
 
     @property
     def log(self) -> Path:
-        """What Spark has to say."""
+        """The log of Spark."""
         return self.run / "spark.log"
 
 
@@ -84,13 +84,13 @@ def has_data(run: Path) -> bool:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replace a small file at once: readers see the old or the new one, never half of it."""
+    """Replace a small file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, json.dumps(data, separators=(",", ":")).encode())
 
 
 def read_json(path: Path, hint: str = "restore it from a backup") -> Any:
-    """Read a small file that holds a JSON object; None if it is not there.
+    """Read a small file that holds a JSON object; None if there is no file.
 
     `InputError` with the hint if it is damaged.
     """

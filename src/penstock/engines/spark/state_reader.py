@@ -1,7 +1,7 @@
-"""What operators of a run remember, for somebody who looks: offline, or while it goes on.
+"""Reads the state of operators from a run directory, while the run is active or afterwards.
 
-Everything is read from the run's directory; the code of its functions is not needed. Files that
-a running operator has replaced stay for one batch more, and whoever comes too late looks again.
+The code of the operators is not needed. A running operator keeps replaced files for one more
+batch; a reader that is later than that reads again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,22 +32,22 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateReader:
-    """What one operator remembers after a batch."""
+    """The state of one operator after a batch."""
 
     operator: str
     directory: Path
     batch: int
     version: Version
-    #: Columns of the whole key, the part of it that decides on the slice, and the values.
+    #: Columns of the whole key, of the part of it that decides the slice, and of the values.
     key: pa.Schema
     by: tuple[str, ...]
     values: pa.Schema
-    #: Rows of an input that all slices get may be remembered by any of them.
+    #: Whether any slice may hold a key: an input is broadcast to all slices.
     in_any: bool = False
 
     @property
     def rows(self) -> int:
-        """Rows on disk: keys that changed lately are there more than once."""
+        """Rows on disk; keys that changed lately count more than once."""
         return sum(file.rows for files in self.version.state_files.values() for file in files)
 
     @property
@@ -56,21 +56,21 @@ class StateReader:
         names = file_names(self.version)
         return sum((self.directory / SEGMENTS / name).stat().st_size for name in names)
 
-    def of_key(self, key: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what is remembered by a key, or by the part of it that decides on the slice."""
-        given = {
+    def read_key(self, key: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a key, or of the part of it that decides the slice."""
+        columns = {
             field.name: pa.array([key[field.name]], field.type)
             for field in self.key
             if field.name in key
         }
-        for number in self._slices_of(given):
-            for batch in self.of_slice(number):
-                wanted = [value.take(pa.array([0] * batch.num_rows)) for value in given.values()]
-                same = same_keys([batch[name] for name in given], wanted)
+        for number in self._find_slices(columns):
+            for batch in self.read_slice(number):
+                wanted = [value.take(pa.array([0] * batch.num_rows)) for value in columns.values()]
+                same = same_keys([batch[name] for name in columns], wanted)
                 yield from batch.filter(pa.array(same)).to_pylist()
 
-    def _slices_of(self, key: Mapping[str, pa.Array]) -> Sequence[int]:
-        """Where a key may be; without columns that decide, all is in slice 0."""
+    def _find_slices(self, key: Mapping[str, pa.Array]) -> Sequence[int]:
+        """Return the slices that may hold a key; without deciding columns that is slice 0."""
         if self.in_any:
             return range(self.version.slices)
         if not self.by:
@@ -80,32 +80,32 @@ class StateReader:
         ).tolist()
         return numbers
 
-    def of_slice(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Yield all that a slice remembers."""
+    def read_slice(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of a slice."""
         columns = make_layout(self.key, self.values)
         layers = LayerCache(self.directory, columns).open(self.version.of(number))
         mark = self.version.watermark
         yield from State.open(self.key, self.values, layers, slice=number, watermark=mark).scan()
 
     def check(self) -> list[StateDamage]:
-        """Read every byte; return what is damaged."""
+        """Read every byte; return the damage."""
         columns = make_layout(self.key, self.values)
         return check(self.directory, columns, self.version, self.by, in_any=self.in_any)
 
 
 def find_states(run: Path) -> list[StateReader]:
-    """Return what the operators of a run remember now."""
+    """Return readers of the present state of all operators of a run."""
     path = run / PIPELINE
     if not is_file(path):
         hint = "a run is a directory that penstock run has made"
         raise InputError("RUN", f"there is no {PIPELINE}", hint, str(run))
     operators = (read_json(path) or {}).get("operators", {})
-    found = [
+    readers = [
         _open_reader(RunLayout(run), n, op) for n, op in operators.items() if op.get("slicing")
     ]
-    if not found:
+    if not readers:
         raise InputError("RUN", "no operator of it has state", where=str(run))
-    return [each for each in found if each is not None]
+    return [reader for reader in readers if reader is not None]
 
 
 def _open_reader(layout: RunLayout, name: str, declared: Mapping[str, Any]) -> StateReader | None:
@@ -136,11 +136,11 @@ def _open_reader(layout: RunLayout, name: str, declared: Mapping[str, Any]) -> S
 
 
 def lookup(run: Path, operator: str, key: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what an operator remembers by a key; again, if its files were just replaced."""
+    """Return the state rows of a key; reads again if files were just replaced."""
     for left in range(_TRIES - 1, -1, -1):
-        reader = next(each for each in find_states(run) if each.operator == operator)
+        reader = next(state for state in find_states(run) if state.operator == operator)
         try:
-            return list(reader.of_key(key))
+            return list(reader.read_key(key))
         except DamagedError:
             if not left:
                 raise

@@ -10,7 +10,7 @@ from penstock.runs.spec_fields import TABLES, by_first_name, check_field, entrie
 
 #: Axes that define the load; only runs with the same load are compared.
 LOAD_AXES = (
-    *("query", "numbers", "workload", "workload_params"),
+    *("query", "build_args", "workload", "workload_params"),
     *("minutes", "speed_up", "rate_scale"),
 )
 #: Axes whose values are clear without the name of the axis.

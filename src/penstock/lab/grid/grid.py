@@ -13,7 +13,7 @@ within such a table, or within `params`, `guards`, `workload_params` and `profil
 is one choice for each of its values.
 
 With `on = "spark"` at the top, the runs are executed on Spark and the fields are those of such a
-run: `query` is its pipeline, and `numbers` are the arguments of the pipeline. A `note` is shown
+run: `query` is its pipeline, and `build_args` are the arguments of the pipeline. A `note` is shown
 with the results.
 """
 

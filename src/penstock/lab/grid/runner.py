@@ -15,7 +15,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
+from penstock.files.text import explain_os_error
 from penstock.lab.grid.backend import AnySpec, Result, RunBackend, S
+from penstock.runs.spec_fields import with_current_names
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -24,6 +26,8 @@ _LOG = logging.getLogger(__name__)
 #: Version of the files in `results/`.
 VERSION = 1
 RESULTS = "results"
+#: A copy of the grid, in its results directory.
+GRID_FILE = "grid.toml"
 #: Folder with one directory per run, for runs with more files than a result.
 RUNS = "runs"
 
@@ -141,6 +145,14 @@ def read_kept_results(
     return KeptResults(kept, missing, outdated)
 
 
+def make_directory(out: Path) -> None:
+    """Make a results directory."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically: a reader sees the whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +206,10 @@ def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
         return None
     try:
         stored: dict[str, Any] = json.loads(task.file.read_text(encoding="utf-8"))
-        same = (stored["version"], stored["spec"]) == (VERSION, _spec_json(task))
+        same = (stored["version"], with_current_names(stored["spec"])) == (
+            VERSION,
+            _spec_json(task),
+        )
         whole = isinstance(stored["result"], dict) and stored["inputs"]
         return stored if same and whole and stored["result"] else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

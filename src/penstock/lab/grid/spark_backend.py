@@ -17,6 +17,7 @@ from penstock.lab.grid.backend import Result, fingerprint
 from penstock.lab.grid.subprocess_run import run_in_subprocess
 from penstock.pipelines.description import describe
 from penstock.runs.spec import SparkSpec
+from penstock.runs.spec_fields import EARLIER_NAMES
 
 _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "seed"))
 
@@ -33,8 +34,8 @@ class SparkBackend:
     function: Callable[[SparkSpec, Path], Result] = run_to_json
 
     name: ClassVar[str] = "spark"
-    fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN)
-    aliases: ClassVar[Mapping[str, str]] = FrozenDict(pipeline="query")
+    fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN, *EARLIER_NAMES)
+    aliases: ClassVar[Mapping[str, str]] = FrozenDict(pipeline="query", **EARLIER_NAMES)
     is_sequential: ClassVar[bool] = True
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SparkSpec:
@@ -69,7 +70,7 @@ class SparkBackend:
         policy = (ready.policy.name, *map(dump_syntax, sorted(_source_files(ready.policy.decide))))
         return fingerprint(
             (describe(ready.pipeline), *map(dump_syntax, sorted(files)), policy),
-            (ready.numbers, ready.load, ready.initial, ready.interval_s),
+            (ready.build_args, ready.load, ready.initial, ready.interval_s),
             (ready.params, ready.guards, ready.objective_s),
         )
 

@@ -2,19 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import pyarrow as pa
 
 from penstock.errors import InputError, nearest
-from penstock.nexmark.event_order import BIDS, ROUND, EventKind
+from penstock.nexmark.event_order import ROUND, EventKind
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.stream import row_maker
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.schema import parse_schema
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 Variant = Literal["thesis", "reference"]
 #: The variants of those queries that the thesis does not have.
@@ -32,10 +29,21 @@ class QueryTruth:
     """The expected content of `out`: DuckDB SQL over the tables persons, auctions and bids."""
 
     sql: str
-    #: The operator that tells only what its watermark has closed. Then the SQL has `$closed`, the
-    #: watermark of its last batch in microseconds; and it holds however batches were cut. Of
-    #: Spark's own state it is the watermark that Spark wrote down for that batch.
+    #: The operator that emits only what its watermark has closed. Then the SQL has `$closed`, the
+    #: watermark of its last batch in microseconds, so it is true for any cut into batches. With
+    #: Spark's own state it is the watermark that Spark recorded for that batch.
     closed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NexmarkQuery:
+    """A query of the benchmark."""
+
+    name: str
+    #: Declares the pipeline, given a variant and the settings of the stream.
+    build: Callable[..., Pipeline]
+    #: The expected results by variant; the first is the default variant.
+    truths: Mapping[Variant, QueryTruth]
 
 
 def begin(
@@ -69,9 +77,9 @@ def sources(
 ) -> None:
     """Feed the kinds of events that a query needs, each into a topic, in their proportion.
 
-    A source reads whole events and hands on those columns that the query needs, in the topic
-    `read_from(kind)`. It is called `source`, or by its kind if there are several. With state
-    behind it, `delay_s` says how far events may be behind there.
+    A source reads complete events and writes the columns that the query needs to the topic
+    `read_from(kind)`. It is named `source`, or after its kind if there are several. If a stateful
+    operator follows, `delay_s` is how late events may be there.
     """
     together = sum(kind.share for kind in columns)
     for kind, wanted in columns.items():
@@ -84,33 +92,13 @@ def sources(
             reads=kind.name,
             writes=read_from(kind),
             chunk_rows=None if delay_s is None else chunk_rows(kind, setting, delay_s),
-        )(_picking("source" if len(columns) == 1 else kind.name, wanted, change))
-
-
-def row_by_row(
-    query: str,
-    variant: Variant,
-    setting: StreamSettings | None,
-    summary: str,
-    work: "Callable[[DataFrame], DataFrame]",
-    columns: tuple[str, str],
-) -> Pipeline:
-    """Declare a stateless query over bids, written as a Spark frame function.
-
-    `columns` has the columns that it reads, and those that it returns.
-    """
-    pipeline = begin(query, variant, summary, REFERENCE)
-    sources(pipeline, setting or usual(variant), {BIDS: columns[0]})
-    pipeline.topic(RESULTS, columns[1])
-    pipeline.operator(reads=read_from(BIDS), writes=RESULTS)(work)
-    sink(pipeline, columns[1])
-    return pipeline
+        )(_select_columns("source" if len(columns) == 1 else kind.name, wanted, change))
 
 
 def chunk_rows(kind: EventKind, setting: StreamSettings, delay_s: float) -> int:
-    """Return how many rows of a kind may be handed on together: those of half the delay.
+    """Return how many rows of a kind may be passed on together: those of half the delay.
 
-    Before an operator with state they are put in the order of slices, which is not that of time.
+    Before a stateful operator they are sorted by slice, not by time.
     If it reads only some of them at once, its watermark must not pass the others.
     """
     rows = setting.clock.rate * kind.share / ROUND * delay_s / 2
@@ -125,10 +113,10 @@ def read_from(kind: EventKind) -> str:
 def sink(pipeline: Pipeline, columns: str) -> None:
     """Add the sink, which writes these columns to `out`."""
     pipeline.topic(OUT, columns)
-    pipeline.batches(reads=RESULTS, writes=OUT)(_picking("sink", columns))
+    pipeline.batches(reads=RESULTS, writes=OUT)(_select_columns("sink", columns))
 
 
-def _picking(
+def _select_columns(
     name: str, columns: str, change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 ) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     names = parse_schema(columns).names

@@ -13,8 +13,7 @@ from penstock.nexmark.queries import QUERIES, first_variant
 from penstock.nexmark.queries.common import Variant, usual
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import WorkloadClock
-from penstock.pipelines.emulated_cpu import work_for
-from penstock.pipelines.minimum_duration import minimum_duration
+from penstock.pipelines.cpu_clock import emulate_work, minimum_duration
 from penstock.pipelines.pipeline import Pipeline
 from penstock.workloads.workload import Workload
 
@@ -101,5 +100,5 @@ class SimulatedWork:
         """Call the function, and wait until its rows have taken their time."""
         inputs = given.values() if isinstance(given, Mapping) else (given,)
         rows = sum(batch.num_rows for batch in inputs)
-        with minimum_duration(self.row_s * rows, wait=work_for):
+        with minimum_duration(self.row_s * rows, wait=emulate_work):
             return self.function(given, *more)

@@ -1,4 +1,4 @@
-"""Query 1: what bids are in euros."""
+"""Query 1: bids in euros."""
 
 from decimal import Decimal
 

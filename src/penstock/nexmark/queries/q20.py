@@ -1,7 +1,7 @@
-"""Query 20: bids with the auctions of one category that they are for, with state of Spark's own.
+"""Query 20: bids with the auctions of one category that they are for, with Spark's own state.
 
-In the reference both wait for each other for ever. Here they wait for so much event time, as in
-query 3, so that the state stays bounded.
+In the reference both wait for each other without limit. Here they wait for a fixed event time, as
+in query 3, so that the state stays bounded.
 """
 
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ def build(
 
     @pipeline.native(reads=[read_from(BIDS), read_from(AUCTIONS)], writes=RESULTS)
     def join(bids: "DataFrame", auctions: "DataFrame") -> "DataFrame":
-        """Let both wait for each other."""
+        """Join bids and auctions that are close in time."""
         from pyspark.sql import functions as fn  # noqa: PLC0415 - where Spark is only
 
         late, wait = f"{delay_s:g} seconds", f"interval {WAITS_S['reference']:g} seconds"

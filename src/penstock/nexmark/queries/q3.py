@@ -1,8 +1,8 @@
 """Query 3: persons of certain states who sell.
 
-Persons are chosen by their state first, then they meet their auctions, whichever comes first. In
-the originals both wait for ever, or until some time has gone by on a clock. Here they wait for so
-much event time: what comes out is the same at every speed, and the state stays bounded.
+Persons are filtered by state and joined with their auctions, whichever comes first. In the
+originals both wait without limit, or for some processing time. Here they wait for a fixed event
+time: the output is the same at every speed, and the state stays bounded.
 """
 
 import pyarrow as pa

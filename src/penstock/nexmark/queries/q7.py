@@ -1,7 +1,7 @@
-"""Query 7: the highest bids of every ten seconds, with state of Spark's own.
+"""Query 7: the highest bids of every ten seconds, with Spark's own state.
 
-A bid at the very end of a window is compared with that window, too, as in the reference. Its
-last step, which puts price and bidder into each other's columns, is left out.
+A bid at the very end of a window is compared with that window, too, as in the reference. The
+reference then swaps the columns price and bidder; that step is left out.
 """
 
 from typing import TYPE_CHECKING
@@ -53,10 +53,10 @@ def build(
 
     @pipeline.native(reads=read_from(BIDS), writes=RESULTS)
     def window(bids: "DataFrame") -> "DataFrame":
-        """Find what was highest, and who bid it: once the window is closed."""
+        """Return the highest bids of a window when it closes."""
         from pyspark.sql import functions as fn  # noqa: PLC0415 - where Spark is only
 
-        # each side has a watermark of its own: Spark loses one that both sides share
+        # each side has a separate watermark: Spark loses one that both sides share
         late = f"{delay_s:g} seconds"
         seen = bids.selectExpr("price as highest", "dateTime as seen").withWatermark("seen", late)
         windows = seen.groupBy(fn.window("seen", "10 seconds")).agg(fn.max("highest").alias("most"))
@@ -66,8 +66,8 @@ def build(
             price = most and dateTime > last - interval 10 seconds
             and dateTime <= last + interval 1 microsecond
         """
-        found = bids.withWatermark("dateTime", late).join(closed, fn.expr(matches))
-        return found.select("auction", "bidder", "price", "dateTime", "extra")
+        joined = bids.withWatermark("dateTime", late).join(closed, fn.expr(matches))
+        return joined.select("auction", "bidder", "price", "dateTime", "extra")
 
     sink(pipeline, COLUMNS)
     return pipeline

@@ -89,7 +89,7 @@ def build(
 
 
 def _with_start(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Say in which window each event is."""
+    """Add the start of the window of each event."""
     starts = times_of(batch, "dateTime") // _WINDOW_US * _WINDOW_US
     return batch.append_column("start", pa.array(starts).cast(TIMESTAMP))
 

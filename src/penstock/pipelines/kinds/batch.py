@@ -44,7 +44,7 @@ class BatchKind(OperatorKind):
         spark: "SparkSession | None",  # noqa: ARG002
     ) -> list[Row]:
         """Call the function, chunk by chunk, without Spark."""
-        # what is only tried is not loaded by processes that run
+        # running processes do not load the try-out
         from penstock.pipelines.try_out import try_batch  # noqa: PLC0415
 
         return try_batch(operator, batch)

@@ -38,7 +38,7 @@ class FrameKind(OperatorKind):
         self, operator: "Operator", batch: pa.RecordBatch, spark: "SparkSession | None"
     ) -> list[Row]:
         """Call the function with a frame of the rows."""
-        # what is only tried is not loaded by processes that run
+        # running processes do not load the try-out
         from penstock.pipelines.try_out import try_frame  # noqa: PLC0415
 
         return try_frame(operator, batch, spark)

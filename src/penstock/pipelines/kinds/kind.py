@@ -3,6 +3,7 @@
 A built-in kind is the module of its name in this folder. `register_kind` adds another one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -31,29 +32,32 @@ QUEUE_OPTIONS = ("grouping", "timeout_s", "queue_size", "dropped_to", "queue_lim
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperatorKind:
-    """What all operators of one kind have in common, before any engine runs them."""
+class OperatorKind(ABC):
+    """The properties and checks that all operators of one kind share.
+
+    A kind that can be tried on rows overrides `check_try_out` and `try_rows`.
+    """
 
     name: str
     #: The names of `Options` that it knows.
     options: tuple[str, ...]
-    #: Whether the loop decides on its replicas; the others are as parallel as Spark has it.
+    #: Whether the loop decides on its replicas; Spark decides on the others.
     scales: bool = True
     reads_topics: bool = True
     writes_topics: bool = True
     #: Whether it may keep rows in its state and return fewer than it takes.
     reduces_rows: bool = False
-    #: Whether it has a watermark: rows may be late, and inputs tell event time.
+    #: Whether it has a watermark: rows may be late, and inputs carry event time.
     uses_event_time: bool = False
     #: Whether a change of its replicas stops it for a moment.
     pauses: bool = False
 
+    @abstractmethod
     def arguments(self, operator: "Operator") -> tuple[str, ...]:
         """Return the names of the arguments that its function is called with."""
-        raise NotImplementedError
 
     def check(self, operator: "Operator") -> None:
-        """Raise `InputError` if the operator by itself is not what this kind needs."""
+        """Raise `InputError` if the operator alone does not meet the needs of this kind."""
         if self.reads_topics and not operator.reads:
             raise InputError("reads", "must name a topic")
         for option in fields(operator.options):
@@ -62,25 +66,35 @@ class OperatorKind:
                 hint = f"it knows {', '.join(self.options)}"
                 raise InputError(option.name, f"is no option of kind {self.name!r}", hint)
 
-    def check_schemas(self, operator: "Operator", inputs: Schemas, topics: Topics) -> None:
+    def check_schemas(  # noqa: B027  (optional)
+        self, operator: "Operator", inputs: Schemas, topics: Topics
+    ) -> None:
         """Raise `InputError` if columns do not fit; `inputs` are the known ones that it reads."""
 
     def check_try_out(self, operator: "Operator") -> None:
         """Raise `InputError` if an operator of this kind cannot be tried on rows."""
-        problem = f"is an {self.name}: only operators that read and write topics can be tried"
-        raise InputError(operator.name, problem, where=operator.where)
+        raise self._no_try_out(operator)
 
     def try_rows(
-        self, operator: "Operator", batch: pa.RecordBatch, spark: "SparkSession | None"
+        self,
+        operator: "Operator",
+        batch: pa.RecordBatch,  # noqa: ARG002
+        spark: "SparkSession | None",  # noqa: ARG002
     ) -> list[Row]:
-        """Return what the operator makes of rows that carry `_event`."""
-        raise NotImplementedError
+        """Return the output of the operator for rows that carry `_event`."""
+        raise self._no_try_out(operator)
+
+    def _no_try_out(self, operator: "Operator") -> InputError:
+        problem = f"is an {self.name}: only operators that read and write topics can be tried"
+        return InputError(operator.name, problem, where=operator.where)
 
     def late_to(self, operator: "Operator") -> str | None:  # noqa: ARG002
         """Return the topic that gets rows which come after the watermark."""
         return None
 
-    def add_topics(self, operator: "Operator", topics: dict[str, DeclaredTopic]) -> None:
+    def add_topics(  # noqa: B027  (optional)
+        self, operator: "Operator", topics: dict[str, DeclaredTopic]
+    ) -> None:
         """Add to the topics of a pipeline what follows from an operator of this kind."""
 
     def describe_state(self, operator: "Operator") -> Mapping[str, Any] | None:  # noqa: ARG002

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def slicing_of(operator: "Operator") -> Slicing:
-    """Return how the state of a sliced operator is cut; `InputError` for an operator without."""
+    """Return the options of a sliced operator; `InputError` for another operator."""
     if operator.slicing is None:
         raise InputError(operator.name, "has no slices", where=operator.where)
     return operator.slicing
@@ -46,7 +46,7 @@ class SlicedKind(OperatorKind):
         return slicing_of(operator).late_to
 
     def add_topics(self, operator: "Operator", topics: dict[str, DeclaredTopic]) -> None:
-        """Rows with a key lie in the order of slices; late rows have the columns of the input."""
+        """Keyed topics are written in the order of slices; late rows have the input's columns."""
         slicing = slicing_of(operator)
         for topic, key in slicing.keys.items():
             if topic in topics and topics[topic].partition is None:
@@ -70,7 +70,7 @@ def _check_partition(topic: DeclaredTopic, mine: Partition) -> None:
     if other is None or other == mine:
         return
     problem = (
-        f"{topic.name!r} lies in the order of {other.slices} slices of {', '.join(other.key)}"
+        f"{topic.name!r} has the order of {other.slices} slices of {', '.join(other.key)}"
         " for another operator"
     )
     hint = "let an operator write its rows to a second topic, which this one reads"

@@ -74,11 +74,11 @@ def pair(state: State, rows: PairRows, low: int, high: int) -> Pairs:
 
     # a left row also finds right rows that are as new as itself; so such pairs come once
     new, order = np.bincount(own, minlength=groups.count), np.argsort(own, kind="stable")
-    one, nth = expand(old[asked])
-    waited = count + _begins(old)[asked[one]] + nth
+    asking, nth = expand(old[asked])
+    waited = count + _begins(old)[asked[asking]] + nth
     other, nth = expand(np.where(np.tile(rows.is_right, 2), 0, new[asked]))
     arrived = order[_begins(new)[asked[other]] + nth]
-    row, partner = np.concatenate([one, other]) % count, np.concatenate([waited, arrived])
+    row, partner = np.concatenate([asking, other]) % count, np.concatenate([waited, arrived])
     at = np.concatenate([rows.times, stored.column(AT.name).to_numpy()])[partner]
     close = (since[row] <= at) & (at <= until[row])
     row, partner = row[close], partner[close]

@@ -125,10 +125,10 @@ class Top(Ready):
     def _known(self, windows: Columns, count: int, state: State) -> tuple[Numbers, Columns]:
         """Return the stored rows of windows by rank: the window of each row, and its columns."""
         owner, place = expand(np.full(count, self.k))
-        found = state.get(take(windows, owner) | {_RANK.name: pa.array(place + 1)})
-        there = np.flatnonzero(found.column(FOUND).to_numpy(zero_copy_only=False))
-        names = [name for name in found.schema.names if name != FOUND]
-        return owner[there], take(columns_of(found, names), there)
+        stored = state.get(take(windows, owner) | {_RANK.name: pa.array(place + 1)})
+        there = np.flatnonzero(stored.column(FOUND).to_numpy(zero_copy_only=False))
+        names = [name for name in stored.schema.names if name != FOUND]
+        return owner[there], take(columns_of(stored, names), there)
 
     def _best(self, values: pa.Array, owner: Numbers) -> Numbers:
         """Choose the k largest values of each owner, in the order of owners and values."""

@@ -20,8 +20,8 @@ _HEAD = -1
 def lengths(state: State, keys: Columns, count: int) -> Numbers:
     """Return the number of rows of each key."""
     heads = state.get(keys | {NUMBER.name: _numbers(np.full(count, _HEAD))})
-    found: Numbers = heads.column(ROWS.name).fill_null(0).to_numpy()
-    return found
+    numbers: Numbers = heads.column(ROWS.name).fill_null(0).to_numpy()
+    return numbers
 
 
 def read(state: State, keys: Columns, rows: Numbers) -> tuple[Numbers, pa.RecordBatch]:

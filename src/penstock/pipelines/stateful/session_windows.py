@@ -190,8 +190,8 @@ def _intervals(sessions: pa.RecordBatch) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _numbers(sessions: pa.RecordBatch, field: pa.Field) -> Numbers:
-    found: Numbers = sessions.column(field.name).cast(pa.int64()).to_numpy()
-    return found
+    numbers: Numbers = sessions.column(field.name).cast(pa.int64()).to_numpy()
+    return numbers
 
 
 def _merge_close(key: Numbers, start: Numbers, last: Numbers, gap: int) -> Groups:

@@ -45,10 +45,10 @@ def split_inputs(slicing: Slicing, inputs: Inputs) -> dict[int, dict[str, pa.Rec
     """
     parts = {topic: _split(rows, slicing, topic) for topic, rows in inputs.items()}
     none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
-    found = sorted(set().union(*parts.values()))
+    slices = sorted(set().union(*parts.values()))
     return {
         number: {topic: parts[topic].get(number, none[topic]) for topic in inputs}
-        for number in found
+        for number in slices
     }
 
 

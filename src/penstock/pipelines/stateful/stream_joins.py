@@ -108,15 +108,15 @@ class Join(Ready):
         rows = self._arrived(given, state)
         if not len(rows.times):
             return None
-        found = pair(state, rows, self.low_us, self.high_us)
-        if not len(found.left):
+        pairs = pair(state, rows, self.low_us, self.high_us)
+        if not len(pairs.left):
             return None
         names = self._names({topic: rows.schema for topic, rows in given.items()})
-        left = {name: found.values[name] for name in (*names[self.left].values(), EVENT)}
-        right = {name: found.values[name] for name in (*names[self.right].values(), EVENT)}
-        left, right = take(left, found.left), take(right, found.right)
+        left = {name: pairs.values[name] for name in (*names[self.left].values(), EVENT)}
+        right = {name: pairs.values[name] for name in (*names[self.right].values(), EVENT)}
+        left, right = take(left, pairs.left), take(right, pairs.right)
         stamps = later_stamps(left[EVENT], right[EVENT])
-        return found.key | left | right | {EVENT: stamps}
+        return pairs.key | left | right | {EVENT: stamps}
 
     def _arrived(self, given: Mapping[str, pa.RecordBatch], state: State) -> PairRows:
         """Return the rows of both sides that are not late and have a key."""
@@ -166,9 +166,11 @@ class Join(Ready):
             topic: [name for name in schemas[topic].names if name not in (*key, EVENT)]
             for topic, key in sides.items()
         }
-        found = [*self.by, *own[self.left], *own[self.right]]
+        all_names = [*self.by, *own[self.left], *own[self.right]]
         return {
-            topic: {name: f"{topic}_{name}" if found.count(name) > 1 else name for name in names}
+            topic: {
+                name: f"{topic}_{name}" if all_names.count(name) > 1 else name for name in names
+            }
             for topic, names in own.items()
         }
 

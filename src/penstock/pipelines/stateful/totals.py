@@ -31,40 +31,40 @@ def total_fields(schema: pa.Schema, sums: Sequence[str]) -> list[pa.Field]:
 
 def total(rows: pa.RecordBatch, sums: Sequence[str], groups: Groups) -> Columns:
     """Add up the rows of each group."""
-    found = {N: pa.array(np.bincount(groups.of, minlength=groups.count))}
+    totals = {N: pa.array(np.bincount(groups.of, minlength=groups.count))}
     for name in sums:
-        found[_summed(name)] = _sum(rows.column(name), groups)
-    return found | {EVENT: latest(rows.column(EVENT), groups)}
+        totals[_summed(name)] = _sum(rows.column(name), groups)
+    return totals | {EVENT: latest(rows.column(EVENT), groups)}
 
 
 def total_again(totals: Mapping[str, pa.Array], groups: Groups) -> Columns:
     """Add up totals of smaller groups."""
-    found = {name: _sum(column, groups) for name, column in totals.items() if name != EVENT}
-    return found | {EVENT: latest(totals[EVENT], groups)}
+    sums = {name: _sum(column, groups) for name, column in totals.items() if name != EVENT}
+    return sums | {EVENT: latest(totals[EVENT], groups)}
 
 
 def plus(old: pa.RecordBatch, new: Mapping[str, pa.Array]) -> Columns:
     """Add totals to earlier ones, which are null where there are none."""
-    found = {}
+    sums = {}
     for name, column in new.items():
         before = old.column(name)
         if name == EVENT:
-            found[name] = later_stamps(before, column)
+            sums[name] = later_stamps(before, column)
         else:
-            found[name] = pc.coalesce(pc.add(before, column), before, column)
-    return found
+            sums[name] = pc.coalesce(pc.add(before, column), before, column)
+    return sums
 
 
 def latest(stamps: pa.Array, groups: Groups) -> pa.Array:
     """Return the latest stamp of each group."""
-    found = np.full(groups.count, np.iinfo(np.int64).min)
-    np.maximum.at(found, groups.of, stamps.cast(pa.int64()).to_numpy())
-    return pa.array(found).cast(TIMESTAMP)
+    micros = np.full(groups.count, np.iinfo(np.int64).min)
+    np.maximum.at(micros, groups.of, stamps.cast(pa.int64()).to_numpy())
+    return pa.array(micros).cast(TIMESTAMP)
 
 
-def later_stamps(one: pa.Array, other: pa.Array) -> pa.Array:
+def later_stamps(stamps: pa.Array, other: pa.Array) -> pa.Array:
     """Return the later of two stamps, row by row; null is ignored."""
-    numbers = pc.max_element_wise(one.cast(pa.int64()), other.cast(pa.int64()))
+    numbers = pc.max_element_wise(stamps.cast(pa.int64()), other.cast(pa.int64()))
     return numbers.cast(TIMESTAMP)
 
 

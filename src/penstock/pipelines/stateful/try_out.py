@@ -134,16 +134,16 @@ class _Trial:
         now = max((time for time in times.values() if time is not None), default=None)
         parts = split_inputs(self._slicing, inputs)
         none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
-        found, late = [], []
+        results, late = [], []
         for number in sorted({*parts, *self._layers}):
             state = self._open(number, now)
             if number not in parts and not state.is_due():
                 continue
             result = call_slice(self._function, parts.get(number, none), state, self._output)
-            found += [] if result is None else [result]
+            results += [] if result is None else [result]
             late += [row for rows in state.late_rows for row in rows.to_pylist()]
             self._keep(number, state.changes())
-        self.outputs.append(pa.Table.from_batches(found, with_event(self._output)))
+        self.outputs.append(pa.Table.from_batches(results, with_event(self._output)))
         self.late.append(late)
         self._latest = later(self._latest, times)
         self._before = self.watermark

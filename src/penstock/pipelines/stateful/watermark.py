@@ -62,14 +62,14 @@ def latest_of(*times: int | None) -> int | None:
 
 def latest_time(batch: pa.RecordBatch, time: str) -> int | None:
     """Return the latest time in a batch, or None without rows."""
-    found = pc.max(_micros(batch.column(time))).as_py()
-    return None if found is None else int(found)
+    newest = pc.max(_micros(batch.column(time))).as_py()
+    return None if newest is None else int(newest)
 
 
 def times_of(batch: pa.RecordBatch, time: str) -> Numbers:
     """Return the time of each row; a row without one has `NO_TIME`."""
-    found: Numbers = _micros(batch.column(time)).fill_null(NO_TIME).to_numpy()
-    return found
+    times: Numbers = _micros(batch.column(time)).fill_null(NO_TIME).to_numpy()
+    return times
 
 
 def split_late(

@@ -69,19 +69,19 @@ def _segments(directory: Path, description: Description, commit: Commit) -> Iter
     for segment in commit.segments:
         file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
         try:
-            found = verify(directory / SEGMENTS / segment.file, segment)
+            schema = verify(directory / SEGMENTS / segment.file, segment)
         except DamagedError as error:
             if (directory / COMMITS / commit_name(commit.first)).exists():
                 yield TopicDamage(file=file, problem=error.what, rows=rows)
         else:
-            if difference := first_difference(_expected(description, found), found):
+            if difference := first_difference(_expected(description, schema), schema):
                 yield TopicDamage(file=file, problem=difference, rows=rows)
         first = rows.stop
 
 
-def _expected(description: Description, found: pa.Schema) -> pa.Schema:
+def _expected(description: Description, stored: pa.Schema) -> pa.Schema:
     """Return the expected columns of a segment, which may be older than the schema of the topic."""
-    added_later = [name for name in description.added if name not in found.names]
+    added_later = [name for name in description.added if name not in stored.names]
     return pa.schema([field for field in description.schema if field.name not in added_later])
 
 

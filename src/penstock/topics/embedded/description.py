@@ -116,8 +116,8 @@ def merge_descriptions(
     if difference:
         raise InputError("schema", difference, OTHER_NAME, str(directory))
     if new.partition not in (None, old.partition):
-        found, wanted = _partition_text(old.partition), _partition_text(new.partition)
-        problem = f"is partitioned by {found}, not by {wanted}"
+        current, wanted = _partition_text(old.partition), _partition_text(new.partition)
+        problem = f"is partitioned by {current}, not by {wanted}"
         hint = "existing rows keep their order: give the topic another name"
         raise InputError("partition", problem, hint, str(directory))
     return Description(

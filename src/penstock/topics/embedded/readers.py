@@ -21,16 +21,16 @@ def save_position(directory: Path, reader: str, offset: int) -> None:
 
 def positions(directory: Path) -> dict[str, int]:
     """Return the offset of every registered reader."""
-    found = {}
+    offsets = {}
     for path in sorted((directory / READERS).glob("[!.]*.json")):
         try:
-            found[path.stem] = int(json.loads(path.read_bytes())["offset"])
+            offsets[path.stem] = int(json.loads(path.read_bytes())["offset"])
         except FileNotFoundError:  # removed meanwhile
             continue
         except (ValueError, KeyError, TypeError):
             file = f"{READERS}/{path.name}"
             raise DamagedError(directory.name, file, "is no position of a reader") from None
-    return found
+    return offsets
 
 
 def forget(directory: Path, reader: str) -> None:

@@ -77,13 +77,13 @@ def parse_retention(text: str) -> Retention:
         return Retention(unread=text.strip().lower() == _READ)
     limits: dict[str, Any] = {}
     for part in map(str.strip, text.split(",")):
-        found = _AMOUNT.fullmatch(part)
-        unit = found[2].lower() if found else ""
+        match = _AMOUNT.fullmatch(part)
+        unit = match[2].lower() if match else ""
         name, size = _unit(unit)
         if part.lower() == _UNREAD:
             limits["unread"] = False
-        elif found and size and name not in limits:
-            amount = float(found[1]) * size
+        elif match and size and name not in limits:
+            amount = float(match[1]) * size
             limits[name] = amount if name == "seconds" else round(amount)
         else:
             hint = "write for example: read, 10 minutes, 2 GB, '1 hour, 500 MB, even unread'"

@@ -110,22 +110,22 @@ class SegmentWriter:
 
 def newest_times(rows: pa.RecordBatch | pa.Table) -> dict[str, int]:
     """Return the newest time of each timestamp column, in microseconds."""
-    found = {}
+    times = {}
     for column in rows.schema:
         if pa.types.is_timestamp(column.type):
             newest = pc.max(rows.column(column.name)).cast(pa.timestamp("us"), safe=False)
             if newest.is_valid:
-                found[column.name] = newest.value
-    return found
+                times[column.name] = newest.value
+    return times
 
 
-def later_times(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+def later_times(times: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """Return the newest times of two parts.
 
     >>> later_times({"at": 3, "seen": 5}, {"at": 4})
     {'at': 4, 'seen': 5}
     """
-    return {**one, **{name: max(time, one.get(name, time)) for name, time in other.items()}}
+    return {**times, **{name: max(time, times.get(name, time)) for name, time in other.items()}}
 
 
 class _Sink:
@@ -269,9 +269,9 @@ def _open(path: Path, segment: Segment) -> Any:
 
 
 def _check_sum(path: Path, segment: Segment, source: Any) -> None:
-    found = zlib.crc32(source.read_buffer())
-    if found != segment.crc:
-        raise _damaged(path, f"was altered: checksum {found:08x}, expected {segment.crc:08x}")
+    checksum = zlib.crc32(source.read_buffer())
+    if checksum != segment.crc:
+        raise _damaged(path, f"was altered: checksum {checksum:08x}, expected {segment.crc:08x}")
 
 
 def _damaged(path: Path, problem: str) -> DamagedError:

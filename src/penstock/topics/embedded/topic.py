@@ -269,13 +269,13 @@ class Topic:
                     )
                 first += segment.rows
 
-    def _check(self, piece: Piece, found: pa.Schema, columns: Sequence[str] | None) -> None:
+    def _check(self, piece: Piece, stored: pa.Schema, columns: Sequence[str] | None) -> None:
         expected = self.schema
         if columns is not None:
             expected = pa.schema([expected.field(name) for name in columns])
-        if not found.equals(expected):
+        if not stored.equals(expected):
             file = f"{SEGMENTS}/{piece.segment.file}"
-            raise DamagedError(self.name, file, first_difference(expected, found))
+            raise DamagedError(self.name, file, first_difference(expected, stored))
 
     def _sync_segments(self, segments: Sequence[Segment]) -> None:
         for segment in segments:

@@ -6,9 +6,8 @@ import pytest
 from tests.builders import bare, snap
 
 from penstock.core.decision import Decision, Target
-from penstock.core.policies.flink.alignment import align
-from penstock.core.policies.flink.experience import scalability
-from penstock.core.policies.flink.policy import FlinkParams, flink
+from penstock.core.policies.flink.evaluation import scalability
+from penstock.core.policies.flink.policy import FlinkParams, align, flink
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
 

@@ -14,7 +14,7 @@ from penstock.engines.spark.cluster.worker_process import (
     write_module_list,
 )
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource
 
 
 def test_the_modules_of_a_model_are_known() -> None:

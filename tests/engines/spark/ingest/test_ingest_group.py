@@ -4,9 +4,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engines.spark.ingest.ingest_group import Ingests
+from penstock.engines.spark.ingest.tracker import Ingests
 from penstock.engines.spark.operator_config import BatchTiming
-from penstock.engines.spark.operator_trackers import make_tracker
+from penstock.engines.spark.pipeline_monitor import make_tracker
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline

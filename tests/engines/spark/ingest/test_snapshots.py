@@ -16,7 +16,7 @@ from penstock.engines.port import Status
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
-from penstock.engines.spark.operator_trackers import make_tracker
+from penstock.engines.spark.pipeline_monitor import make_tracker
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline

@@ -10,7 +10,7 @@ import pytest
 from penstock.engines.events import BehindEvent, CaughtUpEvent
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.operator_snapshot import arrival_scv
+from penstock.engines.microbatch.operator_snapshot import compute_arrival_scv
 from penstock.engines.spark.ingest.backlog import FileCount, read_backlog
 from penstock.engines.spark.ingest.tracker import MIN_BEHIND_S, IngestTracker
 from penstock.engines.spark.io.batch_log import BatchLog
@@ -57,7 +57,7 @@ def _fields(record: BatchRecord) -> dict[str, Any]:
 
 def test_event_times_years_apart_are_no_arrivals() -> None:
     sketches = [((-2e9 + 1000.0 * number, 1), (4e9, 1)) for number in range(20)]
-    assert arrival_scv(sketches) is None  # and no table of 12 thousand million bins
+    assert compute_arrival_scv(sketches) is None  # and no table of 12 thousand million bins
 
 
 # --- what waits outside

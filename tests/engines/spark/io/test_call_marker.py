@@ -10,8 +10,8 @@ import pytest
 from penstock.engines.spark.io.call_marker import (
     CallMarker,
     clear_marks,
-    deaths_on,
-    most_deadly,
+    count_deaths,
+    find_deadliest,
     read_marks,
     read_stack,
 )
@@ -91,10 +91,10 @@ def test_the_call_with_most_deaths_is_blamed(layout: RunLayout) -> None:
         innocent.enter("orders", 20, 30)
         marks = read_marks(layout, "enrich")
         assert len(marks) == 2
-        blamed = most_deadly(marks)
+        blamed = find_deadliest(marks)
         assert blamed is not None
         assert (blamed.first, blamed.deaths) == (3, 1)
-        assert deaths_on(marks, "orders", 8, 9) == 2
+        assert count_deaths(marks, "orders", 8, 9) == 2
 
 
 def test_a_mark_that_is_being_written_is_no_mark(layout: RunLayout) -> None:

@@ -15,6 +15,7 @@ from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.kinds.batch import SparkBatchKind
 from penstock.engines.spark.kinds.kind import (
     SourceRules,
+    SparkKind,
     TaskResult,
     find_spark_kind,
     register_spark_kind,
@@ -70,6 +71,14 @@ def test_a_new_kind_runs_at_any_number_of_replicas(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_spark_runs_every_built_in_kind(name: str) -> None:
     assert find_spark_kind(name).name == name
+
+
+def test_a_kind_without_query_and_task_cannot_be_registered() -> None:
+    class EmptyKind(SparkKind):
+        pass
+
+    with pytest.raises(TypeError, match=r"make_query.*run_task"):
+        register_spark_kind(EmptyKind(name="empty"))  # type: ignore[abstract]
 
 
 def test_spark_refuses_a_kind_that_nothing_registered() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.tools.by_hand import ByHand, Row
 
 from penstock.core.decision import Move
-from penstock.engines.microbatch.slice_moves import read_moves
+from penstock.engines.microbatch.slice_assignment import read_moves
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.recovery.publication_repair import recover
+from penstock.engines.spark.io.publication import recover
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts

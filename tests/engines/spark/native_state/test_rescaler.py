@@ -16,9 +16,9 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.native_state import rescaler as rescaling
 from penstock.engines.spark.native_state.repartition import check_version
-from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
+from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, estimate_s
 from penstock.engines.spark.native_state.rescaler import STEPS, Rescaler
-from penstock.engines.spark.recovery.checkpoints import last_batch
+from penstock.engines.spark.recovery.checkpoints import read_last_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import RescaleError
 
@@ -91,7 +91,7 @@ class Stage:
 
     @property
     def parts(self) -> int:
-        last = last_batch(self.checkpoint)
+        last = read_last_batch(self.checkpoint)
         assert last is not None and last.is_committed
         return last.partitions
 
@@ -206,13 +206,13 @@ def test_a_new_run_begins_with_what_it_is_told(tmp_path: Path) -> None:
     st.integers(0, 10**7),
 )
 def test_more_state_never_costs_less(past: list[Cost], rows: int) -> None:
-    now, more = expected_s(past, rows), expected_s(past, rows + 10**6)
+    now, more = estimate_s(past, rows), estimate_s(past, rows + 10**6)
     assert now is not None and more is not None
     assert min(cost.seconds for cost in past) - 1e-9 <= now <= more + 1e-9
 
 
 def test_policies_can_ask() -> None:
-    op = OperatorSnapshot(name="count", parallelism=2, rescale_s=expected_s([Cost(10, 2.5)], 10))
+    op = OperatorSnapshot(name="count", parallelism=2, rescale_s=estimate_s([Cost(10, 2.5)], 10))
     assert op.rescale_s == 2.5
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import types
 
-from penstock.engines.spark.queries.builder import _all_of_a_size
+from penstock.engines.spark.queries.builder import _has_small_rows
 
 SMALL = [
     types.LongType(),
@@ -25,7 +25,7 @@ SMALL = [
         types.VariantType(),
     ],
 )
-def test_only_rows_all_of_a_size_go_without_a_look_at_each(long: types.DataType) -> None:
+def test_only_rows_has_small_rows_go_without_a_look_at_each(long: types.DataType) -> None:
     small = types.StructType([types.StructField(f"c{i}", t) for i, t in enumerate(SMALL)])
-    assert _all_of_a_size(small)
-    assert not _all_of_a_size(small.add("long", long))
+    assert _has_small_rows(small)
+    assert not _has_small_rows(small.add("long", long))

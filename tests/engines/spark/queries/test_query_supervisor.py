@@ -115,7 +115,7 @@ def test_the_last_operator_starts_first(make: Callable[..., Made]) -> None:
 def test_only_so_many_begin_at_once_and_who_is_waited_for_is_said(
     make: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_supervisor, "MAX_BEGINNING", 2)
+    monkeypatch.setattr(query_supervisor, "MAX_STARTING", 2)
     made = make("a", "b", "c", looks=9)
     seen = []
 

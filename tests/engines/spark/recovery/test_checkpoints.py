@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.spark.kinds.native_offsets import plan_of, shared
-from penstock.engines.spark.recovery.checkpoints import last_batch, planned_batch
+from penstock.engines.spark.kinds.native import read_plan, share_rows
+from penstock.engines.spark.recovery.checkpoints import read_last_batch, read_planned_batch
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import parse_schema
@@ -27,20 +27,20 @@ def commit(checkpoint: Path, batch: int) -> None:
 
 
 def test_nothing_is_planned_before_the_first_batch(tmp_path: Path) -> None:
-    assert last_batch(tmp_path) is None
-    assert planned_batch(tmp_path, 3) is None
+    assert read_last_batch(tmp_path) is None
+    assert read_planned_batch(tmp_path, 3) is None
 
 
 def test_the_newest_batch_tells_parts_and_offsets(tmp_path: Path) -> None:
     plan(tmp_path, 9, 2, '{"at":{"a":5},"skips":{}}', "-")
     plan(tmp_path, 10, 4, '{"at":{"a":5},"skips":{}}', '{"at":{"b":7},"skips":{}}')
     commit(tmp_path, 9)
-    last = last_batch(tmp_path)
+    last = read_last_batch(tmp_path)
     assert last is not None
     assert (last.number, last.partitions, last.ends) == (10, 4, {"a": 5, "b": 7})
     assert last.watermark == 2_500_000
     assert not last.is_committed
-    before = planned_batch(tmp_path, 9)
+    before = read_planned_batch(tmp_path, 9)
     assert before is not None
     assert (before.is_committed, before.ends) == (True, {"a": 5})
 
@@ -51,9 +51,9 @@ def test_a_batch_reads_what_lies_between_two_plans(tmp_path: Path) -> None:
         Topic.create(layout.topic(name), parse_schema("id long"))
     plan(layout.checkpoint("join"), 0, 2, '{"at":{"a":5},"skips":{}}', "-")
     plan(layout.checkpoint("join"), 1, 2, '{"at":{"a":9},"skips":{}}', '{"at":{"b":7},"skips":{}}')
-    first = plan_of(layout, "join", 0)
+    first = read_plan(layout, "join", 0)
     assert (first.start, first.end) == ({"a": 0}, {"a": 5})
-    second = plan_of(layout, "join", 1)
+    second = read_plan(layout, "join", 1)
     assert (second.start, second.end) == ({"a": 5, "b": 0}, {"a": 9, "b": 7})
-    rows = [task.rows_in for task in shared([TASK, TASK, TASK], second)]
+    rows = [task.rows_in for task in share_rows([TASK, TASK, TASK], second)]
     assert rows == [4, 4, 3]

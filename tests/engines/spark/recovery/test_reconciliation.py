@@ -21,11 +21,11 @@ from penstock.engines.spark.io.plans import BatchPlan, save_plan
 from penstock.engines.spark.recovery.checkpoints import (
     COMMITS,
     OFFSETS,
-    commit_text,
+    find_missing_sources,
+    format_commit,
     has_state_version,
-    last_batch,
-    log_numbers,
-    missing_source_entries,
+    list_batches,
+    read_last_batch,
     read_log,
     remove_state_after,
     write_log,
@@ -115,7 +115,7 @@ def lose(layout: RunLayout, operator: str, how: str) -> None:
     """Lose what a power failure may take: the newest files, or what is in them."""
     checkpoint = layout.checkpoint(operator)
     for log in (OFFSETS, COMMITS):
-        newest = checkpoint / log / str(log_numbers(checkpoint, log)[-1])
+        newest = checkpoint / log / str(list_batches(checkpoint, log)[-1])
         newest.unlink() if how == "missing" else newest.write_bytes(b"")
 
 
@@ -131,7 +131,7 @@ def test_what_spark_has_lost_is_rebuilt_and_no_row_is_lost(
 
         def is_done() -> bool:
             tops = [Topic.open(layout.topic(n)).end for n in ("rows", "framed", "counts")]
-            read = last_batch(layout.checkpoint("window"))
+            read = read_last_batch(layout.checkpoint("window"))
             is_read = read is not None and read.is_committed and read.ends.get("rows") == end
             return tops == [end] * 3 and is_read and len(written_out(tmp_path)) == end
 
@@ -230,7 +230,7 @@ def run(tmp_path: Path) -> RunLayout:
         bounds = {"start": {"a": 10 * number}, "end": {"a": 10 * number + 10}}
         log.put(replace(batch(number), **bounds, offset_log=text))
         write_log(layout.checkpoint("copy"), OFFSETS, number, text)
-        commit = commit_text(1000 * number + 1000)
+        commit = format_commit(1000 * number + 1000)
         write_log(layout.checkpoint("copy"), COMMITS, number, commit)
     return layout
 
@@ -265,7 +265,7 @@ def test_the_last_two_batches_are_rebuilt(
     for name in ("offsets/3", "offsets/4", "commits/3"):
         assert files(run)[name] == before[name]
     # what the last batch would have told about time is not known: later, never earlier
-    assert files(run)["commits/4"] in (before["commits/4"], commit_text(4000))
+    assert files(run)["commits/4"] in (before["commits/4"], format_commit(4000))
     assert reconcile(pipeline, run) == []
 
 
@@ -275,7 +275,7 @@ def test_a_batch_with_a_record_is_committed_also_for_spark(
     """Its rows may be removed by now, so that it could not be run again."""
     (run.checkpoint("copy") / COMMITS / "4").unlink()
     assert reconcile(pipeline, run) == []
-    assert read_log(run.checkpoint("copy"), COMMITS, 4) == commit_text(4000)
+    assert read_log(run.checkpoint("copy"), COMMITS, 4) == format_commit(4000)
 
 
 @pytest.mark.parametrize("how", ["missing", "empty"])
@@ -308,9 +308,9 @@ def test_a_damaged_commit_of_an_egress_goes_so_that_spark_runs_the_batch_again(
     for number in range(2):
         text = log_text(0).replace('"a"', '"b"')
         write_log(checkpoint, OFFSETS, number, text)
-        write_log(checkpoint, COMMITS, number, commit_text(0) if not number else "")
+        write_log(checkpoint, COMMITS, number, format_commit(0) if not number else "")
     assert reconcile(pipeline, run) == []
-    assert (log_numbers(checkpoint, OFFSETS), log_numbers(checkpoint, COMMITS)) == ([0, 1], [0])
+    assert (list_batches(checkpoint, OFFSETS), list_batches(checkpoint, COMMITS)) == ([0, 1], [0])
 
 
 def _other_offsets(run: RunLayout) -> None:
@@ -349,7 +349,7 @@ def _egress_plan(run: RunLayout) -> None:
 
 
 def _egress_offsets(run: RunLayout) -> None:
-    write_log(run.checkpoint("out"), COMMITS, 0, commit_text(0))
+    write_log(run.checkpoint("out"), COMMITS, 0, format_commit(0))
 
 
 @pytest.mark.parametrize(
@@ -405,12 +405,12 @@ def test_state_of_batches_that_spark_does_not_know_goes(tmp_path: Path) -> None:
 
 def test_files_that_were_read_are_known_by_number(tmp_path: Path) -> None:
     text = 'v1\n{}\n{"logOffset":9}'
-    assert missing_source_entries(tmp_path, text) == ["sources/*/9"]
+    assert find_missing_sources(tmp_path, text) == ["sources/*/9"]
     folder = tmp_path / "sources" / "0"
     folder.mkdir(parents=True)
     (folder / "9.compact").write_text("v1")
-    assert missing_source_entries(tmp_path, text) == []
+    assert find_missing_sources(tmp_path, text) == []
     (folder / "9.compact").write_text("")
-    assert missing_source_entries(tmp_path, text) == ["sources/*/9"]
-    assert missing_source_entries(tmp_path, 'v1\n{}\n{"logOffset":-1}') == []
-    assert missing_source_entries(tmp_path, "v1\n{}\n-\n17") == []
+    assert find_missing_sources(tmp_path, text) == ["sources/*/9"]
+    assert find_missing_sources(tmp_path, 'v1\n{}\n{"logOffset":-1}') == []
+    assert find_missing_sources(tmp_path, "v1\n{}\n-\n17") == []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Move, Placement
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
-from penstock.core.policies.enforcer.rebalancing import Hosts, release, relieve
+from penstock.core.policies.enforcer.slice_moves import Hosts, release, relieve
 from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import HostSnapshot, Snapshot
@@ -36,7 +36,7 @@ class EnforcerParams(Params):
     grace_s: float = param(30.0, "least time between two migrations", unit="s", low=0)
 
     def check(self) -> None:
-        """The target lies within both ranges."""
+        """Raise `InputError` unless the target is within both ranges."""
         for low, high in (("low", "high"), ("local_low", "local_high")):
             if not getattr(self, low) < self.target < getattr(self, high):
                 problem = f"must lie between {low} and {high}, got {self.target:g}"
@@ -81,7 +81,7 @@ class Rule:
     host: str
 
     def broken_by(self, snapshot: Snapshot) -> Reason | None:
-        """How a snapshot breaks this rule, if it does."""
+        """Return how a snapshot breaks this rule; None if it does not."""
         params, hosts = self.params, snapshot.hosts
         if not self.host:
             mean = sum(host.load for host in hosts.values()) / max(1, len(hosts))
@@ -96,7 +96,7 @@ class Rule:
         return Reason.HOST_BELOW_RANGE if low else None
 
     def broken_for(self, history: History) -> float:
-        """Seconds for which it has been broken in the same way without a break."""
+        """Return the seconds for which it has been broken in the same way without interruption."""
         now = history[-1]
         how, began = self.broken_by(now), now.at
         for past in reversed(history):
@@ -107,7 +107,7 @@ class Rule:
 
 
 def _local_rules(now: Snapshot, params: EnforcerParams) -> list[Rule]:
-    """Local rules that are broken: those of busy hosts, busiest first, then of the idlest."""
+    """Return the broken local rules: those of busy hosts, busiest first, then of idle ones."""
     order = sorted(now.hosts.values(), key=_by_load)
     rules = [Rule(params, host.name) for host in order]
     busy = [r for r in reversed(rules) if r.broken_by(now) is Reason.HOST_ABOVE_RANGE]

@@ -72,7 +72,7 @@ class Measures:
         if key not in self._all:
             name, measure = key
             values = list(map(attrgetter(measure), self._operators[name]))
-            self._all[key] = np.array(values, dtype=np.float64)  # which makes NaN of None
+            self._all[key] = np.array(values, dtype=np.float64)  # None becomes NaN
         return self._all[key]
 
     def known(self, name: str, measure: str) -> Array:

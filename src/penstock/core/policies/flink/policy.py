@@ -13,9 +13,12 @@ from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 from penstock.core.params import NOTHING, Params, PerOperator, look_up, param
-from penstock.core.policies.flink.alignment import align
-from penstock.core.policies.flink.evaluation import OperatorEvaluation, evaluate
-from penstock.core.policies.flink.experience import speed_up, was_ineffective
+from penstock.core.policies.flink.evaluation import (
+    OperatorEvaluation,
+    evaluate,
+    speed_up,
+    was_ineffective,
+)
 from penstock.core.policies.flink.metric_window import Array, MetricWindows
 from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
@@ -95,7 +98,7 @@ def flink(history: History, applied: Applied, params: FlinkParams) -> Decision:
 
 
 def _since_last_change(history: History, applied: Applied) -> History:
-    """Drop what was measured before the pipeline last changed, however that came about."""
+    """Drop the snapshots from before the last change of the pipeline, whatever its cause."""
     current = _parallelism(history[-1])
     changed_at = applied[-1].at if applied else -np.inf
     start = len(history) - 1
@@ -133,7 +136,7 @@ def _answer(
     *,
     backlog: bool,
 ) -> tuple[Target, bool]:
-    """The operator's target, and whether it is outside its utilisation band."""
+    """Return the target of an operator, and whether it is outside its utilisation band."""
     k, needed = op.parallelism, _needed(evaluation, params.target, params, restart=True)
     high = 1.0 if backlog else params.target + params.boundary
     low = 0.0 if backlog else params.target - params.boundary
@@ -176,7 +179,7 @@ def _answer(
 
 
 def _recommended(op: OperatorSnapshot, scale: Array, params: FlinkParams) -> list[int]:
-    """Whole replicas for each factor; there are few different ones, so each is bounded once."""
+    """Return whole replicas for each factor; each distinct number is bounded once."""
     wanted, places = np.unique(np.ceil(op.parallelism * scale - NOISE), return_inverse=True)
     bounded = [_bounded(op, int(number), params) for number in wanted]
     return [bounded[place] for place in places.tolist()]
@@ -193,10 +196,34 @@ def _bounded(op: OperatorSnapshot, wanted: int, params: FlinkParams) -> int:
     return align(wanted, op.parallelism, partitions, highest, params.alignment)
 
 
+def align(wanted: int, current: int, partitions: int, highest: int, mode: str) -> int:
+    """Return the parallelism at or above `wanted` that spreads partitions well.
+
+    `evenly-spread` takes a divisor of the number of partitions, `balanced` also one that
+    leaves fewer partitions to a replica; `off`, or none found, leaves `wanted` alone.
+
+    >>> align(8, 4, 12, 200, "balanced"), align(8, 4, 128, 200, "balanced")
+    (12, 8)
+    >>> align(4, 10, 7, 200, "balanced")
+    7
+    """
+    if mode == "off" or partitions < 1:
+        return wanted
+    limit = min(partitions, highest)
+    if wanted < current:
+        limit = min(current, limit)
+    for candidate in range(wanted, limit + 1):
+        if partitions % candidate == 0:
+            return candidate
+        if mode == "balanced" and partitions // candidate < partitions // wanted:
+            return candidate
+    return wanted
+
+
 def _delayed(
     recommended: list[int], k: int, windows: MetricWindows, interval_s: float
 ) -> int | None:
-    """Where the largest of the decreases wanted without a break stands; None before their time."""
+    """Return the index of the largest uninterrupted decrease; None before the interval is over."""
     at, first = windows.at[windows.full_from :], len(recommended) - 1
     while first > 0 and recommended[first - 1] < k:
         first -= 1
@@ -207,7 +234,7 @@ def _delayed(
 
 
 def _held(target: Target) -> Target:
-    """The same answer without its change, while no operator is outside its band."""
+    """Return the target without its change, for a tick with no operator outside its band."""
     if target.wanted == target.current:
         return target
     return keep(target.current, Reason.INSIDE_BAND, target.formula, **target.numbers)

@@ -6,8 +6,8 @@ are not heavier, is long; and the lightest of some short path exactly if the sho
 path through it, over operators that may stand beside it, is short. Equal weights go to
 the operator that comes first in topological order.
 
-Almost every operator is settled by three sums that are worked out for all at once; only
-what lies between them is searched for, so that the cost grows about with the graph.
+Three sums, computed for all operators at once, decide almost every operator. Only the rest is
+searched, so the cost grows about linearly with the graph.
 """
 
 import math
@@ -51,14 +51,14 @@ def lightest_of_a_short_path(
 
 
 def _ranks(graph: Topology, weight: Callable[[str], float]) -> dict[str, int]:
-    """Number operators from the least outstanding up; of equals, the first in order stands out."""
+    """Rank operators by weight; of equals, the first in order has the highest rank."""
     position = {name: place for place, name in enumerate(graph.order)}
     ordered = sorted(graph.order, key=lambda name: (weight(name), -position[name]))
     return {name: place for place, name in enumerate(ordered)}
 
 
 class _Search:
-    """Is there a path through an operator, over operators of no higher rank, of such a sum?"""
+    """Searches paths through an operator over operators of no higher rank, by their sum."""
 
     def __init__(
         self, graph: Topology, weight: Mapping[str, float], rank: Mapping[str, int], best: Best

@@ -52,7 +52,7 @@ def queueing(history: History, _applied: Applied, params: QueueingParams) -> Dec
     snapshot = history[-1]
     if params.scope == "function":
         return each_operator("queueing", snapshot, lambda op: _sized(op, snapshot, params))
-    return _along_paths(snapshot, params)
+    return _step_along_paths(snapshot, params)
 
 
 def _response(
@@ -72,7 +72,7 @@ def _sized(op: OperatorSnapshot, snapshot: Snapshot, params: QueueingParams) -> 
     if arrivals is None or not op.service_time_s:
         return keep(k, Reason.METRICS_MISSING)
     maximum = op.max_parallelism or math.inf
-    if op.service_time_s > params.r_max:  # no T can be shorter than one record's own time
+    if op.service_time_s > params.r_max:  # no T can be shorter than the service time
         wanted = k if maximum == math.inf else int(maximum)
     else:
         wanted = int(min(_smallest(op, snapshot, params), maximum))
@@ -95,7 +95,7 @@ def _smallest(op: OperatorSnapshot, snapshot: Snapshot, params: QueueingParams) 
     return k
 
 
-def _along_paths(snapshot: Snapshot, params: QueueingParams) -> Decision:
+def _step_along_paths(snapshot: Snapshot, params: QueueingParams) -> Decision:
     """Path scope: one step where a path is too slow, or has more than it needs."""
     ops, graph = snapshot.operators, snapshot.topology
     times = {name: _response(op, snapshot, op.parallelism, params) for name, op in ops.items()}

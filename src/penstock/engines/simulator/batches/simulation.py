@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.engines.events import RescaledEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.dealing import cuts
+from penstock.engines.microbatch.dealing import compute_cuts
 from penstock.engines.simulator.batches.binned_topic import BinnedRows, BinnedTopic
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.batches.station import BatchStation
@@ -244,7 +244,7 @@ class _Halt:
 
 def _complete_record(record: BatchRecord, out: BinnedRows, now_s: float) -> BatchRecord:
     """Return the record of a committed batch, with the rows that it wrote."""
-    edges = cuts([float(task.rows_in) for task in record.tasks], out.total)
+    edges = compute_cuts([float(task.rows_in) for task in record.tasks], out.total)
     tasks = tuple(
         replace(task, rows_out=high - low, began=now_s - task.busy_s, ended=now_s)
         for task, low, high in zip(record.tasks, edges, edges[1:], strict=False)

@@ -10,7 +10,7 @@ from penstock.core.placement import place
 from penstock.engines.microbatch.admission import Throughput
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.dealing import take
-from penstock.engines.microbatch.slice_assignment import homes_of, loads_after
+from penstock.engines.microbatch.slice_assignment import read_homes, update_loads
 from penstock.engines.simulator.batches.binned_topic import (
     NO_ROWS,
     BinnedRows,
@@ -138,7 +138,7 @@ class BatchStation:
         for record in self.records[self.learned_records :]:
             self.speed = self.speed.after(record)
             if self.loads:
-                self.loads = loads_after(self.loads, record)
+                self.loads = update_loads(self.loads, record)
         self.learned_records = len(self.records)
         waiting = self.waiting()
         rows = take(waiting, self.speed.limit(self.replicas, batch_s))
@@ -172,7 +172,7 @@ class BatchStation:
         speeds = [speed / factor for speed in speeds]
         if not costs.slices:
             return even_tasks(costs, self.scv, commits, speeds, self.draw)
-        homes = place(self.loads, len(speeds), homes_of(self.records[-1]))
+        homes = place(self.loads, len(speeds), read_homes(self.records[-1]))
         return sliced_tasks(costs, self.scv, sum(commits), self.shares, homes, speeds, self.draw)
 
     def _speeds(self, now_s: float, rescaling: Rescaling) -> list[float]:

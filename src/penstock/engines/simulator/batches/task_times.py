@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.microbatch.dealing import cuts
+from penstock.engines.microbatch.dealing import compute_cuts
 from penstock.engines.simulator.batches.model import Costs
 from penstock.workloads.piecewise import FloatArray
 
@@ -38,7 +38,7 @@ def even_tasks(
 ) -> list[TaskRecord]:
     """Assign the rows of commits evenly, one task per speed (1: full), and draw their times."""
     replicas, rows = len(speeds), sum(commits)
-    edges = cuts([1.0] * replicas, rows)
+    edges = compute_cuts([1.0] * replicas, rows)
     sizes, owners = _chunks(costs.chunk_rows, commits, edges)
     times = times_of(sizes, costs.row_s, scv, draw)
     calls = np.bincount(owners, minlength=replicas)
@@ -116,7 +116,9 @@ def draw_slice_counts(
         return np.diff(np.floor(np.cumsum(counts) * rows / groups + 1e-9), prepend=0.0).astype(
             np.int64
         )
-    sizes = np.diff(cuts([1.0] * groups, rows)) if groups < rows else np.ones(rows, dtype=int)
+    sizes = (
+        np.diff(compute_cuts([1.0] * groups, rows)) if groups < rows else np.ones(rows, dtype=int)
+    )
     homes = draw.choice(len(shares), size=len(sizes), p=shares)
     return np.bincount(homes, weights=sizes, minlength=len(shares)).astype(np.int64)
 

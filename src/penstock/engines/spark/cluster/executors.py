@@ -119,9 +119,9 @@ class Executors:
         return [ExecutorsReadyEvent(at=now, alive=self.alive, requested=requested, after_s=after_s)]
 
     def _count(self) -> None:
-        found = self._host.alive()
-        self.alive, self._staying = len(found), sum(found.values())
-        self._newest = max([self._newest, *map(int, found)])
+        alive = self._host.alive()
+        self.alive, self._staying = len(alive), sum(alive.values())
+        self._newest = max([self._newest, *map(int, alive)])
 
     def _report_loss(self, now: float) -> list[Event]:
         """Report a lost executor; Spark starts another one by itself."""

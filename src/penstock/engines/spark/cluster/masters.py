@@ -38,10 +38,10 @@ def parse_master(text: str) -> Master:
     >>> parse_master("local-cluster[4,1,1024]").workers
     4
     """
-    if found := _LOCAL.fullmatch(text.strip()):
-        master = Master(cores=int(found[1]))
-    elif found := _CLUSTER.fullmatch(text.strip()):
-        workers, cores, memory_mb = map(int, found.groups())
+    if match := _LOCAL.fullmatch(text.strip()):
+        master = Master(cores=int(match[1]))
+    elif match := _CLUSTER.fullmatch(text.strip()):
+        workers, cores, memory_mb = map(int, match.groups())
         master = Master(workers=workers, cores=cores, memory_mb=memory_mb)
     else:
         hint = "local[8], or local-cluster[4,1,1024]: workers, cores and megabytes of each"
@@ -65,10 +65,10 @@ def parse_executors(text: str | None, master: Master | None) -> tuple[int, int] 
             return None
         problem = "there are no executors in local mode: all replicas share one process"
         raise InputError("--executors", problem, "add --master 'local-cluster[4,1,1024]'")
-    found = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text or f"1:{master.workers}")
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text or f"1:{master.workers}")
+    if match is None:
         raise InputError("--executors", f"cannot be read: {text!r}", "LOW:HIGH, such as 1:4")
-    low, high = int(found[1]), int(found[2])
+    low, high = int(match[1]), int(match[2])
     if low < 1 or low > high:
         raise InputError("--executors", f"needs 1 <= LOW <= HIGH, got {low}:{high}")
     if high > master.workers:
@@ -131,10 +131,16 @@ appender.console.layout.pattern = %d{ISO8601} %p %c{1}: %m%n%ex
 _JAVA_HINT = "Spark needs Java 17 or newer: install it, or set JAVA_HOME to its directory"
 
 
+def find_java() -> str | None:
+    """Return the `java` that Spark starts: that of JAVA_HOME if it is set, else of the PATH."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=os.path.join(home, "bin") if home else None)  # noqa: PTH118
+
+
 def check_java() -> None:
     """Raise `InputError` if there is no Java where Spark looks for it."""
-    home = os.environ.get("JAVA_HOME")
-    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:  # noqa: PTH118
+    if find_java() is not None:
+        return
+    if home := os.environ.get("JAVA_HOME"):
         raise InputError("JAVA_HOME", f"there is no bin/java in {home!r}", _JAVA_HINT)
-    if not home and shutil.which("java") is None:
-        raise InputError("java", "is not installed, or not on the PATH", _JAVA_HINT)
+    raise InputError("java", "is not installed, or not on the PATH", _JAVA_HINT)

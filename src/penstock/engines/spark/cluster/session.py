@@ -1,26 +1,34 @@
 """A Spark session for many small batches: fast checkpoints, warm workers, no console output."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from secrets import token_hex
-from shutil import rmtree
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from penstock.engines.spark.cluster.jvm import LOOPBACK, kill_jvm, link_home, start_gateway
 from penstock.engines.spark.cluster.masters import Master, executor_settings
 from penstock.engines.spark.cluster.worker_process import set_module_list
 from penstock.engines.spark.io.sink import TopicTarget
 from penstock.engines.spark.native_state.repartition import STORE
+from penstock.errors import InputError
 
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 #: Scratch directory of Spark: inside the run, so that a kill leaves no files elsewhere.
 _SCRATCH = "spark.local.dir"
 #: The maximum size of Spark's log on disk, in megabytes.
 MAX_LOG_MB = 10
+
+#: The same file system for a session on an existing context, whatever it has cached.
+_LOCAL_FILES = {
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
 
 SETTINGS = {
     # accept connections from this machine only, and only with the secret
@@ -81,7 +89,7 @@ def start_session(
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     scratch = log.resolve().with_suffix(".scratch")
-    rmtree(scratch, ignore_errors=True)  # left by a killed JVM
+    shutil.rmtree(scratch, ignore_errors=True)  # left by a killed JVM
     scratch.mkdir(mode=0o700)
     conf = SparkConf(loadDefaults=False)
     master = master or Master(cores=slots)
@@ -107,6 +115,40 @@ def start_session(
     return session
 
 
+def borrow_session(session: SparkSession) -> SparkSession:
+    """Return a copy of an existing session, on its context, with the settings of runs.
+
+    The copy has the views and functions of the existing session, which stays as it is: settings,
+    sources and queries are separate. Settings of the context cannot change any more, so workers
+    start without the modules imported in advance.
+    """
+    mine = SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
+    for key, value in {**SETTINGS, **_LOCAL_FILES}.items():
+        if mine.conf.isModifiable(key) or key in _LOCAL_FILES:
+            mine.conf.set(key, value)
+    mine.dataSource.register(TopicTarget)
+    return mine
+
+
+def task_slots(session: SparkSession) -> int:
+    """Return how many tasks a session runs at once; `InputError` if it is not a classic one."""
+    if not isinstance(session, SparkSession) or is_remote():
+        problem = f"must be a classic SparkSession, got {type(session).__module__}"
+        raise InputError("spark", problem, "Spark Connect sessions cannot run Python sources here")
+    context = session.sparkContext
+    workers = shutil.which(context.pythonExec)
+    if str(context.master).startswith("local") and not _is_same_python(workers):
+        problem = f"its workers use {context.pythonExec}, which is not {sys.executable}"
+        hint = "set the environment variable PYSPARK_PYTHON to sys.executable before Spark starts"
+        raise InputError("spark", problem, hint)
+    return context.defaultParallelism
+
+
+def _is_same_python(path: str | None) -> bool:
+    """Whether a Python is in the directory of this one, so has the same packages."""
+    return path is not None and Path(path).absolute().parent == Path(sys.executable).parent
+
+
 def module_list(log: Path) -> Path:
     """Return the path of the list of modules that the daemon imports."""
     return log.resolve().with_suffix(".modules")
@@ -127,7 +169,7 @@ def end_session(session: SparkSession) -> None:
             kill_jvm()
         SparkContext._gateway = SparkContext._jvm = None
     if scratch is not None:
-        rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def kill_session() -> None:
@@ -153,8 +195,8 @@ appender.file.policies.size.type = SizeBasedTriggeringPolicy
 appender.file.policies.size.size = {MAX_LOG_MB // 2}MB
 appender.file.strategy.type = DefaultRolloverStrategy
 appender.file.strategy.max = 1
-logger.nobody.name = org.apache.spark.util.ShutdownHookManager
-logger.nobody.level = off
+logger.shutdown.name = org.apache.spark.util.ShutdownHookManager
+logger.shutdown.level = off
 """,
         encoding="utf-8",
     )

@@ -17,8 +17,7 @@ from types import FrameType
 from pyspark import cloudpickle
 
 from penstock.pipelines.operator import Operator
-from penstock.pipelines.resources import close_all
-from penstock.pipelines.shared_resource import SharedResource
+from penstock.pipelines.resources import SharedResource, close_all
 
 #: The environment variable that names the file with the module list.
 VARIABLE = "PENSTOCK_PRELOAD"
@@ -26,13 +25,13 @@ VARIABLE = "PENSTOCK_PRELOAD"
 
 def needed_modules(operators: Iterable[Operator]) -> list[str]:
     """Return the modules that unpickling the shared resources needs; creates the resources."""
-    found: set[str] = set()
+    names: set[str] = set()
     for operator in operators:
         if isinstance(operator.options.resource, SharedResource):
             packed = cloudpickle.dumps(operator.options.resource)  # type: ignore[no-untyped-call]
             texts = {text for _, text, _ in pickletools.genops(packed) if isinstance(text, str)}
-            found |= texts & sys.modules.keys()
-    return sorted(found)
+            names |= texts & sys.modules.keys()
+    return sorted(names)
 
 
 def set_module_list(path: Path) -> None:

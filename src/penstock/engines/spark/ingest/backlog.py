@@ -35,16 +35,16 @@ class Backlog:
     rows: float | None = None
 
 
-def offset_distance(low: object, high: object) -> float | None:
+def measure_distance(low: object, high: object) -> float | None:
     """Return the distance of two offsets, summed over partitions; None if it is not numeric.
 
-    >>> offset_distance({"bids": {"0": 5, "1": 7}}, {"bids": {"0": 9, "1": 7}})
+    >>> measure_distance({"bids": {"0": 5, "1": 7}}, {"bids": {"0": 9, "1": 7}})
     4.0
-    >>> offset_distance(3, 8), offset_distance(None, 8)
+    >>> measure_distance(3, 8), measure_distance(None, 8)
     (5.0, None)
     """
     if isinstance(low, Mapping) and isinstance(high, Mapping):
-        parts = [offset_distance(low.get(key, 0), value) for key, value in high.items()]
+        parts = [measure_distance(low.get(key, 0), value) for key, value in high.items()]
         known = [part for part in parts if part is not None]
         return sum(known) if known and len(known) == len(parts) else None
     numbers = (int, float)
@@ -68,20 +68,20 @@ def read_backlog(source: Progress) -> Backlog | None:
         if name in metrics:
             return Backlog(amount=float(metrics[name]), unit=unit)
     latest, end = parse_offset(source.get("latestOffset")), parse_offset(source.get("endOffset"))
-    behind = offset_distance(end, latest)
+    behind = measure_distance(end, latest)
     return None if behind is None else Backlog(amount=behind, unit="offsets")
 
 
-def offsets_read(source: Progress) -> float | None:
+def count_offsets(source: Progress) -> float | None:
     """Return the number of offsets that the last batch read; None if not numeric."""
     start, end = parse_offset(source.get("startOffset")), parse_offset(source.get("endOffset"))
-    return offset_distance(start, end)
+    return measure_distance(start, end)
 
 
-def file_directory(source: Progress) -> Path | None:
+def find_directory(source: Progress) -> Path | None:
     """Return the local directory, or pattern, that a file source reads; None for other sources."""
-    found = _FILES.match(str(source.get("description", "")))
-    return Path(unquote(urlsplit(found[1]).path)) if found else None
+    match = _FILES.match(str(source.get("description", "")))
+    return Path(unquote(urlsplit(match[1]).path)) if match else None
 
 
 @dataclass(slots=True)
@@ -113,9 +113,9 @@ class FileCount:
     def _count_unread(self) -> float:
         self._read_log()
         # ignore other files, such as a README
-        suffixes = {_suffix(name) for name in self._read}
+        suffixes = {_find_suffix(name) for name in self._read}
         names = (name for name in _list_files(self.directory) if name not in self._read)
-        return float(sum(not suffixes or _suffix(name) in suffixes for name in names))
+        return float(sum(not suffixes or _find_suffix(name) in suffixes for name in names))
 
     def _read_log(self) -> None:
         for path in self.log.glob("[0-9]*"):
@@ -123,14 +123,14 @@ class FileCount:
                 continue
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()[1:]
-                found = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
+                paths = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
             except (OSError, ValueError, KeyError):  # being written, or just removed
                 continue
-            self._read.update(found)
+            self._read.update(paths)
             self._logs.add(path.name)
 
 
-def _suffix(name: str) -> str:
+def _find_suffix(name: str) -> str:
     return name.rpartition("/")[2].rpartition(".")[2]
 
 

@@ -6,31 +6,33 @@ them. Two attempts at a batch read the same rows: a record of other rows is refu
 for this batch. Batch records are also the monitoring channel.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import (
     BatchRecord,
     have_same_input,
     read_record,
-    source_offsets,
+    read_source_offsets,
     write_record,
 )
 from penstock.errors import InputError, PenstockError
 from penstock.files.atomic import link_new, sync_directory, write_temporary
 from penstock.files.atomic import replace as replace_file
+from penstock.topics.steady_clock import SteadyClock
 
-#: Records older than so many batches are removed.
-KEPT = 200
+#: Records older than this many batches are removed.
+MAX_RECORDS = 200
 
 
 class BatchLog:
-    """The records of one operator, followed from one batch to the next."""
+    """The records of one operator, one file per batch."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         numbers = self.numbers()
-        #: The record that `read_new` reads next; at first, the oldest behind the last gap.
+        #: The batch that `read_new` reads next; at first, the oldest after the last gap.
         self.next = next((n for n in reversed(numbers) if n - 1 not in set(numbers)), 0)
 
     def numbers(self) -> list[int]:
@@ -48,12 +50,12 @@ class BatchLog:
             is_first = link_new(aside, path)
         finally:
             aside.unlink()
-        sync_directory(self.directory)  # Spark's commit comes after it, also on the disk
-        self._path(record.batch - KEPT).unlink(missing_ok=True)
+        sync_directory(self.directory)  # the record is on disk before Spark's commit
+        self._path(record.batch - MAX_RECORDS).unlink(missing_ok=True)
         kept = record if is_first else self.get(record.batch)
         assert kept is not None
         if not have_same_input(kept, record):
-            raise PenstockError(_mismatch(self.directory.name, kept, record))
+            raise PenstockError(_describe_mismatch(self.directory.name, kept, record))
         return kept
 
     def rewrite(self, record: BatchRecord) -> None:
@@ -80,24 +82,58 @@ class BatchLog:
 
     def read_new(self) -> list[BatchRecord]:
         """Return the records that came since the last call."""
-        found = []
+        records = []
         while (record := self.get(self.next)) is not None:
-            found.append(record)
+            records.append(record)
             self.next += 1
-        return found
+        return records
 
     def _path(self, batch: int) -> Path:
         return self.directory / f"{batch:020d}.json"
 
 
-def _mismatch(operator: str, kept: BatchRecord, mine: BatchRecord) -> str:
+def _describe_mismatch(operator: str, kept: BatchRecord, attempt: BatchRecord) -> str:
     return (
-        f"{operator}: batch {mine.batch} is planned with {_range_text(mine)}, but was committed"
-        f" with {_range_text(kept)}: Spark's checkpoint does not fit the records of batches\n"
+        f"{operator}: batch {attempt.batch} is planned with {_format_range(attempt)}, but was"
+        f" committed with {_format_range(kept)}: Spark's checkpoint does not fit the records of"
+        " batches\n"
         "hint: stop the run and start it with --resume, which compares and repairs both"
     )
 
 
-def _range_text(record: BatchRecord) -> str:
+def _format_range(record: BatchRecord) -> str:
     parts = [f"{name} {record.start.get(name)} to {end}" for name, end in record.end.items()]
-    return ", ".join(parts) or " ".join(source_offsets(record.offset_log)) or "no rows"
+    return ", ".join(parts) or " ".join(read_source_offsets(record.offset_log)) or "no rows"
+
+
+class SteadyLog:
+    """The records of one operator, with times of a clock that never jumps."""
+
+    def __init__(self, log: BatchLog, clock: SteadyClock) -> None:
+        self._log, self._clock = log, clock
+
+    @property
+    def next(self) -> int:
+        """The next batch without a record."""
+        return self._log.next
+
+    def read_new(self) -> list[BatchRecord]:
+        """Return the records that came since the last call."""
+        shift_s = self._clock.shift_s
+        return [shift_times(record, shift_s) for record in self._log.read_new()]
+
+
+def shift_times(record: BatchRecord, seconds: float) -> BatchRecord:
+    """Return a record with its times shifted; event times of rows stay unchanged."""
+    if not seconds:
+        return record
+    tasks = tuple(
+        replace(task, began=task.began + seconds, ended=task.ended + seconds)
+        for task in record.tasks
+    )
+    return replace(
+        record,
+        planned_at=record.planned_at + seconds,
+        committed_at=record.committed_at + seconds,
+        tasks=tasks,
+    )

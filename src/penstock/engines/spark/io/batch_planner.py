@@ -1,31 +1,31 @@
-"""Plans the next batch of an operator: how many rows it takes, and which task gets which."""
+"""Plans the next batch of an operator: its rows, and the share of state task."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any
 
-from penstock.engines.microbatch.admission import Throughput, Waiting, dropped
+from penstock.engines.microbatch.admission import Throughput, WaitingRows, count_dropped
 from penstock.engines.microbatch.dealing import (
     OffsetRange,
-    cuts,
+    compute_cuts,
     deal,
-    shares,
+    split_by_speed,
+    subtract_ranges,
     take_open_first,
-    without,
 )
-from penstock.engines.microbatch.event_time import slowest_times
+from penstock.engines.microbatch.event_time import find_slowest_times
 from penstock.engines.microbatch.slice_assignment import (
     SliceAssignment,
     assign_slices,
-    loads_after,
-    next_watermark,
+    compute_watermark,
+    update_loads,
 )
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import read_command
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, save_plan
-from penstock.engines.spark.io.state_versions import record_before
+from penstock.engines.spark.io.state_versions import find_record_before
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
 from penstock.engines.spark.run_layout import RunLayout
@@ -37,7 +37,7 @@ Offset = Mapping[str, Any]
 
 
 class BatchPlanner:
-    """Remembers, in the source's process, what the next batch depends on."""
+    """The planner of one operator, in the process of its source."""
 
     def __init__(self, layout: RunLayout, operator: str, topic: str | None = None) -> None:
         self.layout, self.config = layout, OperatorConfig.load(layout, operator)
@@ -49,15 +49,15 @@ class BatchPlanner:
         self.seen: dict[str, int] = {}
         self.replicas: int | None = None
         self.planned: tuple[Offset, Offset, BatchPlan] | None = None
-        #: Rows that waited at the last look.
+        #: Rows that waited at the last check.
         self.waiting: int | None = None
         #: Monotonic clock at the last plan; the wall clock may be set back.
         self.began = -inf
         self.behind: Topic | None = None
         self.backpressure_s, self.over_limit_since = 0.0, -inf
-        #: The last version of moves that was carried out; one from before this start is done.
+        #: The last version of moves that was applied; moves before this start count as applied.
         self.moves_version = read_command(layout, operator).version
-        #: Of each slice, in seconds a batch.
+        #: The load of state slice, in seconds per batch.
         self.loads = [0.0] * self.config.slices
 
     def first(self) -> dict[str, int]:
@@ -74,15 +74,15 @@ class BatchPlanner:
         for record in self.log.read_new():
             self.speed = self.speed.after(record)
             if self.loads:
-                self.loads = loads_after(self.loads, record)
+                self.loads = update_loads(self.loads, record)
         self.replicas = command.replicas
-        waiting = {name: self._waiting(name, start) for name in self.topics}
+        waiting = {name: self._find_waiting(name, start) for name in self.topics}
         limit = self.speed.limit(command.replicas, self.config.batch_s)
-        there = {name: queue.live_rows for name, queue in waiting.items()}
-        self.waiting = sum(there.values())
-        rows = take_open_first(there, limit, self._open_inputs(start["at"]))
+        live_rows = {name: queue.live_rows for name, queue in waiting.items()}
+        self.waiting = sum(live_rows.values())
+        rows = take_open_first(live_rows, limit, self._open_inputs(start["at"]))
         ends = {
-            name: self._align(name, queue, queue.end_after(rows[name]))
+            name: self._align(name, queue, queue.find_end(rows[name]))
             for name, queue in waiting.items()
         }
         mark = start.get("mark", 0)
@@ -96,49 +96,51 @@ class BatchPlanner:
         return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
 
     def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
-        """Topics whose last source batch has been read in part."""
+        """Return the topics whose last source batch is read in part."""
         if not self.config.keeps_batches or len(self.topics) < 2:
             return ()
         return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
 
-    def _align(self, name: str, queue: Waiting, end: int) -> int:
-        """Move the end of a batch to where a source batch ends, if operators behind need that.
+    def _align(self, name: str, queue: WaitingRows, end: int) -> int:
+        """Move the end of a batch to the end of a source batch, if downstream operators need it.
 
-        Spark itself must read source batches as a whole: it would take the newest time of a
-        part for that of all.
+        Spark's own state needs whole source batches: Spark would take the newest time of a
+        part for that of the whole.
         """
         if not self.config.keeps_batches or queue.skips:
             return end
-        whole = self.progress.whole_end(name, queue.start, end)
+        whole = self.progress.find_whole_end(name, queue.start, end)
         if whole is None and self.config.source.needs_whole_batches:
-            return self.progress.next_whole_end(name, queue.start, queue.end)
+            return self.progress.find_next_whole_end(name, queue.start, queue.end)
         return end if whole is None else whole
 
     def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
-        """Whether the batch before has advanced the watermark, so that windows may be closed."""
+        """Whether the last batch advanced the watermark, so that windows may close."""
         if not self.loads:
             return False
-        before = record_before(self.log, start)
+        before = find_record_before(self.log, start)
         if before is None or before.state is None:
             return False
-        mark = next_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
+        mark = compute_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
         return mark != before.state.watermark
 
-    def _waiting(self, name: str, start: Offset) -> Waiting:
-        """What waits in a topic, without what is too old or does not fit."""
+    def _find_waiting(self, name: str, start: Offset) -> WaitingRows:
+        """Return the waiting rows of a topic, with rows dropped that are too old or do not fit."""
         topic, config = self.topics[name], self.config
-        begin = self._begin(name, start)
+        begin = self._find_begin(name, start)
         skips = tuple(tuple(skip) for skip in start["skips"].get(name, ()) if skip[1] > begin)
-        queue = Waiting(start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips)
-        queue = queue.overflowed(config.queue_size)
+        queue = WaitingRows(
+            start=begin, end=topic.refresh(), seen=self.seen.get(name, 0), skips=skips
+        )
+        queue = queue.drop_overflow(config.queue_size)
         self.seen[name] = queue.seen
         if config.timeout_s is not None:
             oldest = time.time() - config.timeout_s
-            queue = queue.expired(_first_after(topic, begin, queue.end, oldest))
+            queue = queue.drop_expired(_find_first_after(topic, begin, queue.end, oldest))
         return queue
 
     def _is_over_limit(self) -> bool:
-        """Whether too many rows wait behind this operator; the seconds of it are counted."""
+        """Whether too many rows wait downstream; counts the seconds of back-pressure."""
         config, now = self.config, time.monotonic()
         if not config.limits or config.writes is None:
             return False
@@ -154,7 +156,7 @@ class BatchPlanner:
         return full
 
     def plan(self, start: Offset, end: Offset) -> BatchPlan:
-        """Deal the rows between two offsets; asked again, the same plan."""
+        """Deal the rows between two offsets; repeated calls return the same plan."""
         if self.planned and self.planned[:2] == (start, end):
             return self.planned[2]
         config = self.config
@@ -164,54 +166,58 @@ class BatchPlanner:
         for name, topic in self.topics.items():
             if name not in end["at"]:
                 continue
-            low, high = self._begin(name, start), end["at"][name]
+            low, high = self._find_begin(name, start), end["at"][name]
             topic.refresh()
             skips[name] = [
                 (max(a, low), min(b, high), cause)
                 for a, b, cause in end["skips"].get(name, ())
                 if b > low and a < high
             ]
-            line += without(OffsetRange(name, low, high), [(a, b) for a, b, _ in skips[name]])
+            line += subtract_ranges(
+                OffsetRange(name, low, high), [(a, b) for a, b, _ in skips[name]]
+            )
             given_up += [OffsetRange(name, a, b) for a, b, _ in skips[name]]
         dealt = self._deal(line, replicas)
-        lost = self._parts(given_up) if config.dropped_to else ()
+        lost = self._find_parts(given_up) if config.dropped_to else ()
         inputs = {
-            name: self.progress.read(name, self._begin(name, start), end["at"][name])
+            name: self.progress.read(name, self._find_begin(name, start), end["at"][name])
             for name in skips
         }
         idle = self.progress.idle_inputs(end["at"])
-        mine = self._assign_slices(start["at"], replicas, idle)
+        assignments = self._assign_slices(start["at"], replicas, idle)
         tasks = tuple(
             TaskInput(
                 index=index,
                 replicas=replicas,
-                parts=self._parts(ranges),
+                parts=self._find_parts(ranges),
                 given_up=lost if index == 0 else (),
                 key=config.key,
                 assignment=assignment,
             )
-            for index, (ranges, assignment) in enumerate(zip(dealt, mine, strict=True))
+            for index, (ranges, assignment) in enumerate(zip(dealt, assignments, strict=True))
         )
         plan = BatchPlan(
             start=dict(start["at"]),
             end=dict(end["at"]),
             planned_at=time.time(),
             tasks=tasks,
-            dropped=dropped(skips),
+            dropped=count_dropped(skips),
             waiting=self.waiting,
-            progress={name: each.progress for name, each in inputs.items()},
-            event_times=slowest_times({n: each.progress for n, each in inputs.items()}, idle),
-            open_inputs=tuple(name for name, each in inputs.items() if each.is_open),
+            progress={name: state.progress for name, state in inputs.items()},
+            event_times=find_slowest_times(
+                {n: state.progress for n, state in inputs.items()}, idle
+            ),
+            open_inputs=tuple(name for name, state in inputs.items() if state.is_open),
         )
-        if config.source.syncs_offsets:  # what is written outside must belong to a batch that lasts
+        if config.source.syncs_offsets:  # rows written outside must belong to a durable batch
             sync_newest(self.layout.checkpoint(config.name), OFFSETS)
         if config.source.saves_plan:
             save_plan(self.layout.plan(config.name), plan)
         self.planned = (start, end, plan)
         return plan
 
-    def _begin(self, name: str, start: Offset) -> int:
-        # a topic that was added to the operator's inputs begins where it begins
+    def _find_begin(self, name: str, start: Offset) -> int:
+        # a new input begins with its first row
         begin: int = start["at"].get(name, self.topics[name].first)
         return begin
 
@@ -220,26 +226,26 @@ class BatchPlanner:
     ) -> Sequence[SliceAssignment | None]:
         if not self.loads:
             return [None] * replicas
-        before = record_before(self.log, start)
+        before = find_record_before(self.log, start)
         command = read_command(self.layout, self.config.name)
         moves = command.moves if command.version > self.moves_version else {}
         self.moves_version = command.version
-        watermark = next_watermark(before, self.config.delay_us, idle)
+        watermark = compute_watermark(before, self.config.delay_us, idle)
         return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
 
     def _deal(self, line: Sequence[OffsetRange], replicas: int) -> Sequence[Sequence[OffsetRange]]:
         if self.config.key is not None or self.loads:
-            return [line] * replicas  # each takes from all of it what is its own
+            return [line] * replicas  # state task selects its rows from all
         rows = sum(part.rows for part in line)
         weights = [1.0] * replicas
         if self.config.grouping == "load":
             known = self.speed.replicas
             speeds = [known[i] if i < len(known) else None for i in range(replicas)]
             # between two batches no replica has rows left
-            weights = shares(speeds, [0.0] * replicas, rows)
-        return deal(line, cuts(weights, rows))
+            weights = split_by_speed(speeds, [0.0] * replicas, rows)
+        return deal(line, compute_cuts(weights, rows))
 
-    def _parts(self, ranges: Sequence[OffsetRange]) -> tuple[InputPart, ...]:
+    def _find_parts(self, ranges: Sequence[OffsetRange]) -> tuple[InputPart, ...]:
         parts = []
         for part in ranges:
             offset = part.start
@@ -248,16 +254,16 @@ class BatchPlanner:
                 offset += piece.to_row - piece.from_row
         return tuple(parts)
 
-    def done(self, end: Offset) -> None:
+    def release(self, end: Offset) -> None:
         if self.config.source.syncs_commits:
-            # before rows may be removed that a batch needs that is run again
+            # a repeated batch needs its rows: they are released after its commit is on disk
             sync_newest(self.layout.checkpoint(self.config.name), COMMITS)
         for name, offset in end["at"].items():
             save_position(self.layout.topic(name), self.config.name, offset)
 
 
-def _first_after(topic: Topic, start: int, end: int, at: float) -> int:
-    """The offset of the first row that was committed after a time."""
+def _find_first_after(topic: Topic, start: int, end: int, at: float) -> int:
+    """Return the offset of the first row that was committed after a time."""
     for commit in topic.commits(start, end):
         if commit.at > at:
             return max(start, commit.first)

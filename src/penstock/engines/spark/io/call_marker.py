@@ -1,8 +1,8 @@
-"""Marks which rows a worker is working on, so that its death can be explained.
+"""Marks the rows that a worker processes, so that its death can be explained.
 
-A worker that is killed, or that calls `os._exit`, says nothing. Before each call of a user's
-function the task writes the rows into a small file; the file of a task that ended is empty. A
-file that is not empty belongs to a call under way, or to one whose process died in it.
+A worker that is killed, or that calls `os._exit`, reports nothing. Before each call of a user's
+function the task writes its rows into a small file; the file is emptied when the task ends. A
+file with content belongs to a call in progress, or to one in which the process died.
 """
 
 import faulthandler
@@ -28,9 +28,9 @@ class CallMark:
     end: int
     #: Wall clock at which the call began.
     began_at: float
-    #: Processes that died before on rows which overlap with these.
+    #: Processes that died before on overlapping rows.
     deaths: int = 0
-    #: Rows that are not given to the function any more: topic, offset, what happened on them.
+    #: Rows that the function does not get any more: topic, offset, problem.
     poison: tuple[tuple[str, int, str], ...] = ()
 
     def overlaps(self, topic: str, first: int, end: int) -> bool:
@@ -49,17 +49,17 @@ class CallMarker:
         #: Calls that were not finished when this task began.
         self._before = tuple(read_marks(layout, operator))
         stack = directory / f"{task}.stack"
-        self._poison = _poison(self._before, death_of(_text(stack), timeout_s))
+        self._poison = _find_poison(self._before, describe_death(_read_text(stack), timeout_s))
         self._file = os.open(directory / f"{task}.json", os.O_RDWR | os.O_CREAT, 0o600)
         self._timeout_s = timeout_s
         self._stack = stack.open("w", encoding="utf-8") if timeout_s is not None else None
 
     def deaths(self, topic: str, first: int, end: int) -> int:
-        """How many processes died on rows of this range."""
-        return deaths_on(self._before, topic, first, end)
+        """Return how many processes died on rows of this range."""
+        return count_deaths(self._before, topic, first, end)
 
     def poison(self, topic: str, offset: int) -> str:
-        """What happened twice on this row; empty if it may be tried."""
+        """Return the repeated problem of a row; empty if the row may be tried."""
         return self._poison.get((topic, offset), "")
 
     def is_suspect(self, topic: str, first: int, end: int) -> bool:
@@ -68,7 +68,7 @@ class CallMarker:
         return known or self.deaths(topic, first, end) > 0
 
     def enter(self, topic: str, first: int, end: int) -> None:
-        """Mark the rows that the function is called with from here on."""
+        """Mark the rows of the next call."""
         mark = {
             "topic": topic,
             "first": first,
@@ -83,11 +83,11 @@ class CallMarker:
 
     @contextmanager
     def limit(self) -> Iterator[None]:
-        """Let what follows take no longer than the time-out."""
+        """End the process if the block takes longer than the time-out."""
         if self._timeout_s is None or self._stack is None:
             yield
             return
-        # a thread in C that needs no lock of the interpreter, so a loop in C ends, too
+        # a C thread that needs no interpreter lock, so it also ends a loop in C
         faulthandler.dump_traceback_later(self._timeout_s, exit=True, file=self._stack)
         try:
             yield
@@ -110,50 +110,50 @@ class CallMarker:
 
 
 def read_marks(layout: RunLayout, operator: str) -> list[CallMark]:
-    """Return the calls that were begun and not finished."""
-    texts = (_text(path) for path in sorted(layout.marks(operator).glob("[0-9]*.json")))
+    """Return the calls that have not finished."""
+    texts = (_read_text(path) for path in sorted(layout.marks(operator).glob("[0-9]*.json")))
     return [mark for text in texts if (mark := _parse(text)) is not None]
 
 
-def deaths_on(marks: Iterable[CallMark], topic: str, first: int, end: int) -> int:
-    """Count the processes that died on rows of a range; calls under way have other rows."""
+def count_deaths(marks: Iterable[CallMark], topic: str, first: int, end: int) -> int:
+    """Count the processes that died on rows of a range; calls in progress have other rows."""
     hits = [mark.deaths + 1 for mark in marks if mark.overlaps(topic, first, end)]
     return max(hits, default=0)
 
 
-def most_deadly(marks: Iterable[CallMark]) -> CallMark | None:
-    """Return the call on whose rows most processes died; None if none was under way."""
+def find_deadliest(marks: Iterable[CallMark]) -> CallMark | None:
+    """Return the call on whose rows most processes died; None without calls."""
     return max(marks, key=lambda mark: mark.deaths, default=None)
 
 
 def read_stack(layout: RunLayout, operator: str) -> str:
-    """Return where the last call that took too long was; empty if nobody knows."""
-    texts = (_text(path) for path in layout.marks(operator).glob("*.stack"))
+    """Return the stack of the last call that took too long; empty if there is none."""
+    texts = (_read_text(path) for path in layout.marks(operator).glob("*.stack"))
     return max(texts, key=len, default="").strip()
 
 
 def clear_marks(layout: RunLayout, operator: str) -> None:
-    """Forget all calls: a new start, or a batch that is done."""
+    """Remove all marks, at a start or after a batch."""
     for path in layout.marks(operator).glob("*"):
         if path.stat().st_size:
             path.unlink(missing_ok=True)
 
 
-def death_of(stack: str, timeout_s: float | None) -> str:
-    """Say how a process ended in a call, by the stack that it left."""
+def describe_death(stack: str, timeout_s: float | None) -> str:
+    """Return how a process ended in a call, from the stack that it wrote."""
     if stack.startswith("Timeout") and timeout_s is not None:
         return f"the call took longer than {timeout_s:g} s"
     return "the worker process died"
 
 
-def _poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int], str]:
-    """Rows on which a process died twice, with those that were known before."""
+def _find_poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int], str]:
+    """Return the rows on which a process died twice, and the known ones."""
     known = {(name, row): text for mark in marks for name, row, text in mark.poison}
     twice = (mark for mark in marks if mark.end == mark.first + 1 and mark.deaths > 0)
     return {(mark.topic, mark.first): problem for mark in twice} | known
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _text(path: Path) -> str:
 
 
 def _parse(text: str) -> CallMark | None:
-    """Read a mark; None for an empty one, and for one that is being written."""
+    """Read a mark; None if it is empty or being written."""
     try:
         data: Mapping[str, Any] = json.loads(text) if text else {}
         poison = tuple((name, row, problem) for name, row, problem in data.get("poison", ()))

@@ -11,11 +11,11 @@ from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """How many replicas the next batch has, and whether there shall be a next batch."""
+    """The replicas of the next batch, and whether to hold the source."""
 
     replicas: int
     hold: bool = False
-    #: Slices that other replicas get from the next batch on, and the version of these moves.
+    #: The new replicas of moved slices, and the version of these moves.
     moves: Mapping[int, int] = field(default_factory=dict)
     version: int = 0
 

@@ -1,4 +1,4 @@
-"""How far an operator has read its inputs, in event time: from their commits and its records."""
+"""The event-time progress of an operator's inputs, from their commits and its records."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from penstock.core.frozen_dict import FrozenDict
-from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress, progress_after
+from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress, advance_progress
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.state_versions import LOOK_BACK
 from penstock.topics.embedded.commit import Commit
@@ -17,15 +17,15 @@ from penstock.topics.embedded.topic import Topic
 
 
 class InputState(NamedTuple):
-    """An input, read up to an offset."""
+    """The progress of an input at an offset."""
 
     progress: EventTimeProgress
-    #: Whether the last source batch goes on behind the offset.
+    #: Whether the last source batch continues after the offset.
     is_open: bool = False
 
 
 class InputProgress:
-    """The progress of each input at the offsets that an operator has come to."""
+    """The progress of each input at the offsets of an operator."""
 
     def __init__(
         self,
@@ -36,22 +36,22 @@ class InputProgress:
     ) -> None:
         self._topics, self._log, self._idle_s, self._clock = topics, log, idle_s, clock
         self._begun_at = clock()
-        #: The last offset of each input, and how things were there.
+        #: The last offset of each input, and the progress there.
         self._known: dict[str, tuple[int, InputState]] = {}
 
     def at(self, name: str, offset: int) -> InputState:
-        """Return how far an input is if it was read up to an offset."""
+        """Return the progress of an input at an offset."""
         known = self._known.get(name)
         if known is not None and known[0] == offset:
             return known[1]
-        return self._recorded(name, offset)
+        return self._read_recorded(name, offset)
 
-    def _recorded(self, name: str, offset: int) -> InputState:
+    def _read_recorded(self, name: str, offset: int) -> InputState:
         newest = self._log.last()
         for number in range(newest.batch, newest.batch - LOOK_BACK, -1) if newest else ():
             record = self._log.get(number)
             if record is not None and record.end.get(name) == offset:
-                latest = record.latest.get(name)  # all that records without progress have
+                latest = record.latest.get(name)  # old records have nothing else
                 progress = {**self._columns(name, latest), **record.progress.get(name, {})}
                 return InputState(progress, name in record.open_inputs)
         return InputState(self._columns(name))
@@ -61,7 +61,7 @@ class InputProgress:
         return {c.name: ColumnTime(latest) for c in schema if pa.types.is_timestamp(c.type)}
 
     def read(self, name: str, start: int, end: int) -> InputState:
-        """Return how far an input is when rows [start, end) have been read, too."""
+        """Return the progress of an input after the rows [start, end)."""
         progress, is_open = self.at(name, start)
         topic = self._topics[name]
         if start < end:
@@ -69,9 +69,9 @@ class InputProgress:
             for commit in topic.commits(start, end):
                 if commit.end <= end:
                     is_open = commit.end not in ends
-                    progress = progress_after(
+                    progress = advance_progress(
                         progress,
-                        _newest(topic, commit),
+                        _find_newest(topic, commit),
                         commit.event_times,
                         is_complete=not is_open,
                     )
@@ -82,7 +82,7 @@ class InputProgress:
         return state
 
     def idle_inputs(self, ends: Mapping[str, int]) -> Collection[str]:
-        """Return the inputs that were read to their ends and have had no new row for long."""
+        """Return the inputs that are read completely and have had no new row for `idle_s`."""
         if self._idle_s is None:
             return ()
         since = self._clock() - self._idle_s
@@ -93,17 +93,17 @@ class InputProgress:
             and (topic.newest.at if topic.newest else self._begun_at) < since
         ]
 
-    def whole_end(self, name: str, start: int, end: int) -> int | None:
+    def find_whole_end(self, name: str, start: int, end: int) -> int | None:
         """Return the last offset in (start, end] at which a source batch ends; None without."""
         return max(complete_ends(self._topics[name], start, end), default=None)
 
-    def next_whole_end(self, name: str, start: int, end: int) -> int:
+    def find_next_whole_end(self, name: str, start: int, end: int) -> int:
         """Return the first offset in (start, end] at which a source batch ends, or the start."""
         return next(complete_ends(self._topics[name], start, end), start)
 
 
-def _newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
-    """The newest times of a commit; segments of older versions have to be read for them."""
+def _find_newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
+    """Return the newest times of a commit; reads segments of older versions for them."""
     newest: Mapping[str, int] = FrozenDict()
     for segment in commit.segments:
         newest = later_times(newest, segment.newest or {})

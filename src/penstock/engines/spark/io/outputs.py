@@ -1,4 +1,4 @@
-"""The segments that one task writes, one for each topic that gets rows of it."""
+"""The segments that one task writes, one for each topic."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -13,13 +13,13 @@ from penstock.topics.schema import EVENT
 
 
 class TaskOutputs:
-    """Opens a segment when its first row comes; leaves none behind if the task fails."""
+    """Opens a segment for its first row; removes all segments if the task fails."""
 
     def __init__(self, layout: RunLayout, schemas: Mapping[str, pa.Schema]) -> None:
         self._layout, self._schemas = layout, schemas
         self._writers: dict[str, SegmentWriter] = {}
         self._sketches: list[Events] = []
-        #: The operator's own output; side outputs are not part of its rows.
+        #: The main output; rows of side outputs are not counted.
         self.main = next(iter(schemas), None)
         self.rows = 0
 
@@ -40,7 +40,7 @@ class TaskOutputs:
         return self._schemas[topic]
 
     def events(self) -> Events:
-        """When the rows of the operator's output were due."""
+        """Return the due times of the rows of the main output."""
         return merge(self._sketches)
 
     def close(self) -> dict[str, Segment]:

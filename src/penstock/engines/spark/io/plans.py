@@ -1,4 +1,4 @@
-"""How the rows of one batch are dealt to its tasks, with the places where these rows lie.
+"""Batch plans: the rows that each task of a batch reads, as files and ranges, or by key.
 
 The source resolves offsets to files once; tasks need no index of a topic.
 """
@@ -7,15 +7,20 @@ import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from penstock.engines.microbatch.event_time import EventTimeProgress
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
-from penstock.engines.spark.io.key_dealing import key_mask
 from penstock.errors import InputError
 from penstock.files.atomic import replace
 from penstock.topics.embedded.topic import Piece
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class InputPart:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.piece.to_row - self.piece.from_row
 
     def read(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -43,16 +48,16 @@ class TaskInput:
     index: int
     replicas: int
     parts: tuple[InputPart, ...]
-    #: Rows that were given up and are to be kept in a topic of their own.
+    #: Dropped rows that the task copies to the topic for them.
     given_up: tuple[InputPart, ...] = ()
-    #: With a key, a task keeps those rows whose key falls to it.
+    #: With a key, a task keeps the rows whose keys belong to it.
     key: str | None = None
-    #: For an operator with state; `parts` are then the same for all tasks.
+    #: The slices of an operator with state; `parts` are then the same for all tasks.
     assignment: SliceAssignment | None = None
 
     @property
     def own_rows(self) -> int:
-        """Rows that fall to this task."""
+        """The number of rows of this task."""
         if self.key is None:
             return sum(part.rows for part in self.parts)
         return sum(batch.num_rows for _, _, batch in self.batches([self.key]))
@@ -60,7 +65,7 @@ class TaskInput:
     def batches(
         self, columns: list[str] | None = None
     ) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
-        """Yield (part, rows of it before, batch), in the order of the topics."""
+        """Yield (part, rows of the part before, batch), in the order of the topics."""
         if columns is not None and self.key is not None:
             columns = [*columns, self.key]
         for part in self.parts:
@@ -68,7 +73,7 @@ class TaskInput:
             for batch in part.read(columns):
                 size = batch.num_rows
                 if self.key is not None:
-                    batch = batch.filter(key_mask(batch[self.key], self.index, self.replicas))
+                    batch = batch.filter(mask_key(batch[self.key], self.index, self.replicas))
                 yield part, passed, batch
                 passed += size
 
@@ -82,9 +87,9 @@ class BatchPlan:
     planned_at: float
     tasks: tuple[TaskInput, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
-    #: Rows that waited when it was planned, its own among them; None if nobody has looked.
+    #: Rows that waited when it was planned, including its own; None if unknown.
     waiting: int | None = None
-    #: How far each input is after this batch, by timestamp column, and all of them together.
+    #: The progress of each input after this batch, by timestamp column, and of all together.
     progress: Mapping[str, EventTimeProgress] = field(default_factory=dict)
     event_times: Mapping[str, int | None] = field(default_factory=dict)
     #: Inputs whose last source batch is not read completely after this batch.
@@ -92,7 +97,7 @@ class BatchPlan:
 
 
 def save_plan(path: Path, plan: BatchPlan) -> None:
-    """Replace the present plan at once."""
+    """Replace the present plan atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, pickle.dumps(plan))
 
@@ -105,9 +110,35 @@ def load_plan(path: Path) -> BatchPlan:
 
 
 def load_pickle(path: Path) -> object:
-    """Read an object that a process of this run has written; a start writes all of them anew."""
+    """Read an object that a process of this run has written; every start rewrites them."""
     try:
         return pickle.loads(path.read_bytes())
     except (pickle.UnpicklingError, EOFError) as error:
         hint = "stop the run and start it with --resume, which writes it anew"
         raise InputError(str(path), f"is empty or damaged: {error}", hint) from None
+
+
+def mask_key(column: pa.Array, index: int, replicas: int) -> pa.Array:
+    """Return which rows belong to replica `index` of `replicas`."""
+    return pa.array(assign_replicas(column, replicas) == index)
+
+
+def assign_replicas(column: pa.Array, replicas: int) -> NDArray[np.int64]:
+    """Return the replica of each row; a missing key belongs to replica 0.
+
+    >>> assign_replicas(pa.array(["a", "b", "a", None]), 4).tolist()
+    [3, 1, 3, 0]
+    """
+    if pa.types.is_integer(column.type):
+        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        hashed = (values * _MIX) >> _SHIFT
+    else:
+        encoded = column.dictionary_encode()
+        hashes = [
+            0 if v is None else crc32(str(v).encode()) for v in encoded.dictionary.to_pylist()
+        ]
+        table = np.array([*hashes, 0], dtype=np.uint64)
+        places = encoded.indices.fill_null(len(hashes)).to_numpy(zero_copy_only=False)
+        hashed = table[places]
+    chosen: NDArray[np.int64] = (hashed % np.uint64(replicas)).astype(np.int64)
+    return chosen

@@ -1,4 +1,4 @@
-"""The sink of an operator: tasks write segments, one commit shows all of a batch at once."""
+"""The sink of an operator: tasks write segments, one commit makes a batch visible."""
 
 import time
 from collections.abc import Iterator, Sequence, Set
@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.event_counts import Events, merge
-from penstock.engines.microbatch.operator_totals import with_totals
+from penstock.engines.microbatch.operator_totals import add_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.outputs import TaskOutputs
@@ -34,24 +34,24 @@ from penstock.topics.embedded.segment import SEGMENTS, Segment
 from penstock.topics.embedded.topic import Topic
 
 FORMAT = "penstock-sink"
-#: Seconds between two looks for what may be removed from a topic.
+#: Seconds between two runs of retention on a topic.
 TRIM_EVERY_S = 2.0
 
 
 @dataclass
 class TaskMessage(WriterCommitMessage):
-    """What a task tells when it has written its segments."""
+    """The result of a task that has written its segments."""
 
     task: TaskRecord
     events: Events = ()
     segments: dict[str, Segment] = field(default_factory=dict)
-    #: Of a task with state.
-    runs: tuple[StateFile, ...] = ()
+    #: State of a sliced operator.
+    state_files: tuple[StateFile, ...] = ()
     merged: tuple[FileMerge, ...] = ()
 
 
 class TopicTarget(DataSource):
-    """What Spark writes to for an operator, with options run and operator."""
+    """The data source that Spark writes to, with the options run and operator."""
 
     @classmethod
     def name(cls) -> str:
@@ -59,24 +59,24 @@ class TopicTarget(DataSource):
         return FORMAT
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "TopicSink":  # noqa: N802, ARG002
-        """Make the writer; Spark does so for each batch."""
+        """Make the writer; Spark calls this for each batch."""
         return TopicSink(self.options["run"], self.options["operator"])
 
 
 class TopicSink(DataSourceStreamArrowWriter):
-    """Writes the rows of a frame operator, or does the work of a batch operator."""
+    """Writes the rows of a frame operator, or runs the tasks of a batch operator."""
 
     def __init__(self, run: str, operator: str) -> None:
         self._run, self._operator = run, operator
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Do a task's work in its own process; nothing of it is visible yet."""
+        """Run a task in its process; its output is not visible yet."""
         layout = RunLayout(Path(self._run))
         bundle = load_bundle(layout.code(self._operator))
         with TaskOutputs(layout, bundle.outputs) as outputs:
             result = bundle.kind.run_task(layout, bundle, iterator, outputs)
             return TaskMessage(
-                result.task, outputs.events(), outputs.close(), result.runs, result.merged
+                result.task, outputs.events(), outputs.close(), result.state_files, result.merged
             )
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
@@ -85,26 +85,28 @@ class TopicSink(DataSourceStreamArrowWriter):
         bundle = load_bundle(layout.code(self._operator))
         done = [message for message in messages if isinstance(message, TaskMessage)]
         log = BatchLog(layout.batches(self._operator))
-        mine = _record(layout, bundle, done, batchId)
-        mine = with_totals(mine, log.get(batchId - 1), bundle.kind.totals)
+        attempt = _build_record(layout, bundle, done, batchId)
+        attempt = add_totals(attempt, log.get(batchId - 1), bundle.kind.totals)
         if bundle.kind.syncs_checkpoint:
             sync_batch(layout.checkpoint(self._operator), batchId)
-        record = log.put(mine)
-        if record is not mine:  # an earlier attempt came so far, and its rows count
-            _remove(layout, messages, {s.file for each in record.outputs.values() for s in each})
-        publish_batch(bundle.operator, record, lambda name: _topic(layout.topic(name)))
+        record = log.put(attempt)
+        if record is not attempt:  # an earlier attempt has a record, which counts
+            _remove(
+                layout, messages, {s.file for segments in record.outputs.values() for s in segments}
+            )
+        publish_batch(bundle.operator, record, lambda name: _open_topic(layout.topic(name)))
         for name in record.outputs:
-            _trim(_topic(layout.topic(name)))
+            _trim(_open_topic(layout.topic(name)))
         if record.state is not None:
             remove_old(layout.state(self._operator), log, record)
-        failures.clear(layout, self._operator)  # a task that failed went well the next time
+        failures.clear(layout, self._operator)  # a retried task has succeeded
         clear_marks(layout, self._operator)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        """Take away what the other tasks wrote if one failed.
+        """Remove the segments of a batch with a failed task.
 
-        If none did, it is the commit that died, and nobody knows how far it came: its segments
-        may be in a record, or in a topic already. The batch will be run again.
+        If no task failed, the commit did, and its segments may be in a record or in a topic
+        already. They stay, and the batch runs again.
         """
         if None in messages:
             _remove(RunLayout(Path(self._run)), messages)
@@ -120,7 +122,7 @@ def _remove(
                     (layout.topic(name) / SEGMENTS / segment.file).unlink(missing_ok=True)
 
 
-def _record(
+def _build_record(
     layout: RunLayout, bundle: OperatorBundle, messages: list[TaskMessage], batch: int
 ) -> BatchRecord:
     name, kind = bundle.operator.name, bundle.kind
@@ -130,7 +132,9 @@ def _record(
             outputs.setdefault(topic, []).append(segment)
     tasks = [message.task for message in messages]
     plan, counted = kind.record_input(layout, name, batch, tasks)
-    results = [TaskResult(task=m.task, runs=m.runs, merged=m.merged) for m in messages]
+    results = [
+        TaskResult(task=m.task, state_files=m.state_files, merged=m.merged) for m in messages
+    ]
     return BatchRecord(
         batch=batch,
         start=plan.start,
@@ -152,7 +156,7 @@ def _record(
 
 
 @lru_cache(maxsize=64)
-def _topic(directory: Path) -> Topic:
+def _open_topic(directory: Path) -> Topic:
     return Topic.open(directory)
 
 

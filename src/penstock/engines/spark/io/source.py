@@ -1,8 +1,8 @@
-"""The streaming source of an operator: exactly k partitions a batch, and no more rows than k carry.
+"""The streaming source of an operator: k partitions per batch, with rows that k replicas carry.
 
-It lives in a process of its own beside the driver and is asked before every batch. A frame
-operator gets the rows themselves; a batch operator gets one row a task that says which rows to
-work on, because its function is called inside the sink and no data row needs to pass the JVM.
+It runs in a separate process beside the driver, and Spark calls it before every batch. A frame
+operator gets the rows themselves. A batch operator gets one row per task that names its rows: the
+function is called inside the sink, and no data row passes the JVM.
 """
 
 import pickle
@@ -24,20 +24,20 @@ from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import without_event
 
 FORMAT = "penstock-source"
-#: The option that leaves `_event` out for a function that does not look at it.
+#: The option that leaves `_event` out for a function that does not use it.
 STAMPS = "stamps"
-#: The option that names the one topic to read, for an operator that reads each by itself.
+#: The option that names the topic to read, for an operator with one frame per topic.
 TOPIC = "topic"
-#: The one column of a row that says what a task shall do.
+#: The only column of a row that holds a pickled task.
 TASK = StructType([StructField("task", BinaryType())])
 
 
 class TopicSource(DataSource):
-    """What Spark reads for an operator, with options run and operator.
+    """The data source that Spark reads, with the options run and operator.
 
-    Each query needs a registration of its own: when its process starts, Spark writes into the
-    environment that belongs to the registration, unguarded, while the tasks of every other
-    query with the same registration are being serialised with it.
+    Each query registers it separately. When the process of a source starts, Spark changes the
+    environment of the registration without a lock, while tasks of other queries with the same
+    registration are being serialised.
     """
 
     @classmethod
@@ -46,8 +46,8 @@ class TopicSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Rows of the topic, or one task a row."""
-        layout, config = _job(self.options)
+        """Rows of the topic, or one row per task."""
+        layout, config = _load_job(self.options)
         if config.source.passes_tasks:
             return TASK
         rows = Topic.open(layout.topic(self.options.get(TOPIC, config.reads[0]))).schema
@@ -55,12 +55,12 @@ class TopicSource(DataSource):
         return from_arrow_schema(without_event(rows) if is_plain else rows, False)
 
     def streamReader(self, schema: StructType) -> "TopicReader":  # noqa: N802
-        """Make the reader; Spark does so in the source's process and in each task."""
+        """Make the reader; Spark calls this in the source's process and in each task."""
         topic = self.options.get(TOPIC)
         return TopicReader(self.options["run"], self.options["operator"], schema, topic)
 
 
-def _job(options: Mapping[str, str]) -> tuple[RunLayout, OperatorConfig]:
+def _load_job(options: Mapping[str, str]) -> tuple[RunLayout, OperatorConfig]:
     layout = RunLayout(Path(options["run"]))
     return layout, OperatorConfig.load(layout, options["operator"])
 
@@ -73,7 +73,7 @@ class TaskPartition(InputPartition):
 
 
 class TopicReader(DataSourceStreamReader):
-    """Decides what the next batch reads."""
+    """Reads the topics of an operator, batch by batch."""
 
     def __init__(self, run: str, operator: str, schema: StructType, topic: str | None) -> None:
         self._run, self._operator, self._schema, self._topic = run, operator, schema, topic
@@ -81,21 +81,21 @@ class TopicReader(DataSourceStreamReader):
 
     @property
     def _batches(self) -> BatchPlanner:
-        # made where it is used: a task's copy of this object must not open topics and logs
+        # made on first use: a task's copy of this object must not open topics and logs
         if self._planner is None:
             self._planner = BatchPlanner(RunLayout(Path(self._run)), self._operator, self._topic)
         return self._planner
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Begin with the oldest row that is there."""
+        """Begin with the oldest row."""
         return {"at": self._batches.first(), "skips": {}}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The limit is our own."""
+        """Return no limit: the planner limits batches."""
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802, ARG002
-        """Return the end of the next batch; the start itself if there is none."""
+        """Return the end of the next batch; the start if there is no batch."""
         return self._batches.next_offset(start)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -118,8 +118,8 @@ class TopicReader(DataSourceStreamReader):
             yield pa.RecordBatch.from_arrays(columns, schema=expected)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Everything before `end` may be removed as far as this reader is concerned."""
-        self._batches.done(end)
+        """Release the rows before `end`: this reader needs them no more."""
+        self._batches.release(end)
 
     def stop(self) -> None:
         """Nothing is held open."""

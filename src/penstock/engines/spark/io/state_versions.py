@@ -1,4 +1,4 @@
-"""The versions of an operator's state on disk: the one a batch begins with, and old files."""
+"""Versions of an operator's state on disk: finds that of a batch, removes old files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,12 @@ from penstock.errors import PenstockError
 from penstock.state.version import file_names
 from penstock.topics.embedded.segment import SEGMENTS
 
-#: Records that are looked at for the one before a batch: a batch may have its own already.
+#: Records to search for the one before a batch, which may have a record itself.
 LOOK_BACK = 3
 
 
-def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None:
-    """Return the record of the batch that ended where another begins; None for the very first."""
+def find_record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None:
+    """Return the record of the batch that ends at an offset; None for the first batch."""
     newest = log.last()
     if newest is None:
         return None
@@ -31,8 +31,8 @@ def record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord | None
 def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:
     """Remove files that neither this batch nor the one before needs.
 
-    The one before is needed when this batch is run again. Only what a record has named is
-    touched: nobody knows whether something else is just being written.
+    A repeated run of this batch needs the state before it. Files without a record stay, since
+    a task may be writing them.
     """
     old = log.get(record.batch - 2)
     if old is None or old.state is None or record.state is None:
@@ -46,7 +46,7 @@ def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:
 
 
 def remove_unused_files(directory: Path, log: BatchLog) -> None:
-    """Remove what no record names; only when nothing runs."""
+    """Remove files that no record names; only while nothing runs."""
     newest = log.last()
     if newest is None or newest.state is None or not (directory / SEGMENTS).is_dir():
         return

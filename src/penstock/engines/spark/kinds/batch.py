@@ -14,7 +14,7 @@ from penstock.engines.spark.run_layout import RunLayout
 
 
 class SparkBatchKind(SparkKind):
-    """A task reads its own rows; Spark sees one row a task."""
+    """A task reads its own rows; Spark sees one row per task."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
         """Send tasks from the source to the sink."""

@@ -1,4 +1,4 @@
-"""The work of a batch operator's task: map the input, call the function, write the output.
+"""The task of a batch operator: map the input, call the function, write the output.
 
 Runs inside the sink's process; no data row passes the JVM.
 """
@@ -15,7 +15,7 @@ from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
 from penstock.engines.spark.operator_bundle import OperatorBundle
-from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.function_call import call_batch
@@ -24,24 +24,26 @@ from penstock.pipelines.resources import resource_of
 from penstock.pipelines.topic_declaration import errors_topic
 from penstock.topics.schema import EVENT
 
-#: Rows that a function gets at once, if its operator does not say.
+#: Rows of one call, unless the operator sets `chunk_rows`.
 CHUNK_ROWS = 65_536
 
 
 def run_batch_task(
     layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
 ) -> TaskRecord:
-    """Do one task and tell what it took."""
+    """Run one task; return its record."""
     operator = bundle.operator
     close_resources_at_exit()
-    resource = resource_of(operator, str(layout.run))  # opened once a process; not part of the work
-    copy_given_up(bundle, task, outputs)
+    resource = resource_of(
+        operator, str(layout.run)
+    )  # opened once per process; does not count as busy
+    copy_dropped(bundle, task, outputs)
     began, cpu_began = time.time(), processor_s()
     busy_s, squares, chunks, rows_in, removed, added = 0.0, 0.0, 0, 0, 0, 0
     limit_s = operator.options.call_timeout_s
     with CallMarker(layout, operator.name, task.index, limit_s) as marker:
         calls = _Calls(layout, operator, resource, outputs, marker)
-        for part, offset, chunk in _chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
+        for part, offset, chunk in _read_chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
             start, before = time.perf_counter(), outputs.rows
             put_aside = calls.process(part, offset, chunk)
             took_s = time.perf_counter() - start
@@ -67,7 +69,7 @@ def run_batch_task(
 
 
 class _Calls:
-    """Calls the function of an operator, on what may be given to it."""
+    """Calls the function of an operator and isolates rows on which it fails."""
 
     def __init__(
         self,
@@ -83,19 +85,21 @@ class _Calls:
         self.put_aside = 0
 
     def process(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> int:
-        """Write what the function makes of some rows; return how many of them were put aside."""
+        """Write the results of some rows; return how many rows were put aside."""
         before, first = self.put_aside, part.offset + passed
         keeps_letters = self._operator.options.on_error == "dead-letter"
         if keeps_letters and self._marker.is_suspect(part.topic, first, first + chunk.num_rows):
-            self._one_by_one(part, passed, chunk)
+            self._process_singly(part, passed, chunk)
             return self.put_aside - before
         try:
             self._write(part, passed, chunk)
         except Exception:
             if not keeps_letters:
-                save(self._layout, self._operator.name, _failure(part, passed, chunk.num_rows))
+                save(
+                    self._layout, self._operator.name, _build_failure(part, passed, chunk.num_rows)
+                )
                 raise
-            self._without_poison(part, passed, chunk)
+            self._process_healthy(part, passed, chunk)
         return self.put_aside - before
 
     def _write(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
@@ -106,18 +110,18 @@ class _Calls:
         if result is not None:
             self._outputs.write(result)
 
-    def _one_by_one(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
-        """Process rows on some of which a process died; leave out those that did it twice."""
+    def _process_singly(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
+        """Process rows one by one after a crash; put aside those with two crashes."""
         for number in range(chunk.num_rows):
             row = chunk.slice(number, 1)
             problem = self._marker.poison(part.topic, part.offset + passed + number)
             if problem:
                 self._put_aside(part, passed + number, row, problem)
             else:
-                self._without_poison(part, passed + number, row)
+                self._process_healthy(part, passed + number, row)
 
-    def _without_poison(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
-        """Process what can be, and put the rows aside that make the function raise."""
+    def _process_healthy(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
+        """Process rows; put those aside on which the function raises, found by bisection."""
         try:
             self._write(part, passed, chunk)
         except Exception as error:
@@ -126,36 +130,36 @@ class _Calls:
                 return
             half = chunk.num_rows // 2
             for begin, rows in ((0, half), (half, chunk.num_rows - half)):
-                self._without_poison(part, passed + begin, chunk.slice(begin, rows))
+                self._process_healthy(part, passed + begin, chunk.slice(begin, rows))
 
     def _put_aside(self, part: InputPart, passed: int, row: pa.RecordBatch, problem: str) -> None:
         topic = errors_topic(self._operator.name)
-        letter = _letter(part, passed, row, problem, self._outputs.schema(topic))
+        letter = _build_letter(part, passed, row, problem, self._outputs.schema(topic))
         self._outputs.write(letter, topic)
         self.put_aside += 1
 
 
-def copy_given_up(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
-    """Keep the rows that waited too long or did not fit in the topic that was named for them."""
+def copy_dropped(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
+    """Copy dropped rows to the topic that the operator names for them."""
     name = bundle.operator.options.dropped_to
     for part in task.given_up if name else ():
         for batch in part.read():
             outputs.write(batch, name)
 
 
-def _chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
-    """Yield (part, rows of it before, at most `size` rows)."""
+def _read_chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, pa.RecordBatch]]:
+    """Yield (part, rows of the part before, at most `size` rows)."""
     for part, passed, batch in task.batches():
         for begin in range(0, batch.num_rows, size):
             yield part, passed + begin, batch.slice(begin, size)
 
 
-def _failure(part: InputPart, passed: int, rows: int) -> Failure:
+def _build_failure(part: InputPart, passed: int, rows: int) -> Failure:
     first = part.offset + passed
-    return Failure(topic=part.topic, first=first, end=first + rows, trace=trace_of_exception())
+    return Failure(topic=part.topic, first=first, end=first + rows, trace=format_trace())
 
 
-def _letter(
+def _build_letter(
     part: InputPart, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
 ) -> pa.RecordBatch:
     text = json.dumps(row.drop_columns([EVENT]).to_pylist()[0], default=str)

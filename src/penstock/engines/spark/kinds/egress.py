@@ -1,14 +1,20 @@
-"""The kind *egress* on Spark: Spark writes rows outside and keeps the only proof of it."""
+"""The kind *egress* on Spark: rows go outside, and only Spark's checkpoint proves it."""
 
+from collections.abc import Iterator
+
+import pyarrow as pa
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.engines.spark.kinds.kind import QueryParts, SourceRules, SparkKind
+from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.kinds.kind import QueryParts, SourceRules, SparkKind, TaskResult
+from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.builder import QueryContext
-from penstock.errors import InputError
+from penstock.engines.spark.run_layout import RunLayout
+from penstock.errors import InputError, PenstockError
 
 
 class SparkEgressKind(SparkKind):
-    """The sink is the user's; what it writes must belong to a batch that survives a power cut."""
+    """Rows written outside must belong to a batch that survives a power failure."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
         """Call the function, which returns a writer."""
@@ -18,6 +24,16 @@ class SparkEgressKind(SparkKind):
             hint = "return df.writeStream with its format set"
             raise InputError(query.operator.name, problem, hint)
         return QueryParts(writer=writer)
+
+    def run_task(
+        self,
+        layout: RunLayout,  # noqa: ARG002
+        bundle: OperatorBundle,
+        rows: Iterator[pa.RecordBatch],  # noqa: ARG002
+        outputs: TaskOutputs,  # noqa: ARG002
+    ) -> TaskResult:
+        """Refuse: the user's writer runs the tasks, not the sink of a topic."""
+        raise PenstockError(f"{bundle.operator.name}: an egress has no task inside the sink")
 
 
 KIND = SparkEgressKind(

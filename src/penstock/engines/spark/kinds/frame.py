@@ -9,15 +9,15 @@ from pyspark.sql import DataFrame
 from penstock.engines.microbatch.operator_totals import TotalsRules
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import load_plan
-from penstock.engines.spark.kinds.frame_task import write
+from penstock.engines.spark.kinds.frame_task import write_frame
 from penstock.engines.spark.kinds.kind import QueryParts, SparkKind, TaskResult
-from penstock.engines.spark.kinds.task_context import task_number
+from penstock.engines.spark.kinds.task_context import read_task_number
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.builder import (
     QueryContext,
     check_streaming,
-    size_settings,
-    stateful_part,
+    find_stateful_part,
+    make_size_settings,
 )
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
@@ -30,11 +30,11 @@ class SparkFrameKind(SparkKind):
     """The tasks of the sink are those of the source, in their order."""
 
     def make_query(self, query: QueryContext) -> QueryParts:
-        """Call the function; if it does not pass `_event` on, that need not go through the JVM."""
-        frame = _frame(query)
+        """Call the function; `_event` stays out of the JVM if the function does not use it."""
+        frame = _make_frame(query)
         query.fit_topic(frame)
         writer = query.write(frame, stamped=EVENT in frame.columns)
-        return QueryParts(writer=writer, settings=size_settings(frame.schema))
+        return QueryParts(writer=writer, settings=make_size_settings(frame.schema))
 
     def run_task(
         self,
@@ -45,25 +45,25 @@ class SparkFrameKind(SparkKind):
     ) -> TaskResult:
         """Write the rows that come out of Spark."""
         plan = load_plan(layout.plan(bundle.operator.name))
-        task = plan.tasks[task_number() % len(plan.tasks)]
-        return TaskResult(task=write(bundle, task, rows, outputs))
+        task = plan.tasks[read_task_number() % len(plan.tasks)]
+        return TaskResult(task=write_frame(bundle, task, rows, outputs))
 
 
-def _frame(query: QueryContext) -> DataFrame:
+def _make_frame(query: QueryContext) -> DataFrame:
     operator = query.operator
     frame = _check_stateless(operator, call_frame(operator, query.read()))
     if EVENT in frame.columns:
         return frame
     try:
         plain = operator.function(query.read(stamps=False))
-    except AnalysisException:  # it looks at the column all the same
+    except AnalysisException:  # it uses the column
         return frame
     return _check_stateless(operator, plain)
 
 
 def _check_stateless(operator: Operator, result: object) -> DataFrame:
     frame = check_streaming(operator, result)
-    if part := stateful_part(frame):
+    if part := find_stateful_part(frame):
         raise InputError(
             operator.name,
             f"a frame operator works row by row, but this one has {part}",

@@ -12,7 +12,7 @@ from penstock.engines.spark.io.plans import BatchPlan
 from penstock.engines.spark.kinds.frame_task import write_ingest
 from penstock.engines.spark.kinds.kind import QueryParts, SparkKind, TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
-from penstock.engines.spark.queries.builder import QueryContext, check_streaming, size_settings
+from penstock.engines.spark.queries.builder import QueryContext, check_streaming, make_size_settings
 from penstock.engines.spark.queries.query_status import is_working
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.schema import EVENT
@@ -26,7 +26,7 @@ class SparkIngestKind(SparkKind):
         frame = check_streaming(query.operator, query.operator.function(query.spark))
         query.fit_topic(frame)
         writer = query.write(frame, stamped=EVENT in frame.columns)
-        return QueryParts(writer=writer, settings=size_settings(frame.schema))
+        return QueryParts(writer=writer, settings=make_size_settings(frame.schema))
 
     def run_task(
         self,
@@ -54,7 +54,7 @@ class SparkIngestKind(SparkKind):
         return BatchPlan(start={}, end={}, planned_at=began, tasks=()), tuple(tasks)
 
     def is_quiet(self, query: StreamingQuery) -> bool:
-        """Spark asks the source all the time; only a batch with rows counts."""
+        """Spark polls the source all the time; only a batch with rows counts."""
         return not is_working(query)
 
 

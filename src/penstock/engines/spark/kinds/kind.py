@@ -4,6 +4,7 @@ A built-in kind is the module of its name in this folder. `register_spark_kind` 
 it reaches other processes with the operator's bundle and config.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -32,23 +33,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRules:
-    """What the source of an operator has to know of its kind: plain values, kept as JSON."""
+    """The rules of a kind for the source of its operators; saved as JSON."""
 
-    #: Whether Spark gets one row a task, and the task reads its rows inside the sink.
+    #: Whether Spark gets one row per task, and the task reads its rows inside the sink.
     passes_tasks: bool = False
-    #: Whether source batches are read as a whole only.
+    #: Whether source batches are only read as a whole.
     needs_whole_batches: bool = False
-    #: Whether the tasks of the sink are those that the source has planned.
+    #: Whether the sink runs the tasks that the source has planned.
     saves_plan: bool = True
-    #: Whether Spark's log of offsets has to be on disk before a batch runs.
+    #: Whether Spark's offset log must be on disk before a batch runs.
     syncs_offsets: bool = False
-    #: Whether Spark's log of commits has to be on disk before rows are released.
+    #: Whether Spark's commit log must be on disk before rows are released.
     syncs_commits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryParts:
-    """A query that is ready to start, and the settings that it starts under."""
+    """The writer of a query, and the Spark settings for its start."""
 
     writer: "DataStreamWriter"
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -56,33 +57,34 @@ class QueryParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What a task did, and the state that it wrote."""
+    """The record of a task, and the state that it wrote."""
 
     task: TaskRecord
-    runs: tuple[StateFile, ...] = ()
+    state_files: tuple[StateFile, ...] = ()
     merged: tuple[FileMerge, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparkKind:
+class SparkKind(ABC):
     """How Spark runs all operators of one kind."""
 
     name: str
     source: SourceRules = SourceRules()
     totals: TotalsRules = TotalsRules()
-    #: Whether Spark keeps its state: a change of replicas stops its query.
+    #: Whether Spark keeps its state, so that a change of replicas stops its query.
     has_spark_state: bool = False
-    #: Whether its batches have records; without them Spark's checkpoint alone is proof.
+    #: Whether its batches have records; otherwise only Spark's checkpoint proves them.
     has_records: bool = True
-    #: Whether its source is not a topic.
+    #: Whether it reads a source outside of the pipeline.
     reads_outside: bool = False
-    #: Whether a record does not tell all: Spark's checkpoint has to be on disk before it.
+    #: Whether a record is not sufficient: Spark's checkpoint must be on disk before it.
     syncs_checkpoint: bool = False
 
+    @abstractmethod
     def make_query(self, query: "QueryContext") -> QueryParts:
         """Call the function and return the query of an operator."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_task(
         self,
         layout: RunLayout,
@@ -90,17 +92,16 @@ class SparkKind:
         rows: Iterator[pa.RecordBatch],
         outputs: "TaskOutputs",
     ) -> TaskResult:
-        """Do the work of one task inside the sink."""
-        raise NotImplementedError
+        """Run one task inside the sink."""
 
     def planned_input(self, layout: RunLayout, operator: str, batch: int) -> BatchPlan:  # noqa: ARG002
-        """Return what a batch reads; `OSError` or `InputError` if it is not planned."""
+        """Return the input of a batch; `OSError` or `InputError` if it is not planned."""
         return load_plan(layout.plan(operator))
 
     def record_input(
         self, layout: RunLayout, operator: str, batch: int, tasks: Sequence[TaskRecord]
     ) -> tuple[BatchPlan, tuple[TaskRecord, ...]]:
-        """Return what a finished batch read, and its tasks with their rows."""
+        """Return the input of a finished batch, and its tasks with their rows."""
         plan = self.planned_input(layout, operator, batch)
         if len(plan.tasks) != len(tasks):
             problem = f"{operator}: {len(plan.tasks)} replicas became {len(tasks)} tasks"
@@ -117,7 +118,7 @@ class SparkKind:
         results: Sequence[TaskResult],  # noqa: ARG002
         plan: BatchPlan,  # noqa: ARG002
     ) -> Version | None:
-        """Return the version of the state that a batch leaves."""
+        """Return the version of the state after a batch."""
         return None
 
     def latest_times(self, operator: Operator, plan: BatchPlan) -> dict[str, int | None]:  # noqa: ARG002
@@ -125,7 +126,7 @@ class SparkKind:
         return {}
 
     def slices(self, operator: Operator) -> int:  # noqa: ARG002
-        """Return how many slices the state of an operator has; 0 without slices."""
+        """Return the number of slices of an operator; 0 without slices."""
         return 0
 
     def config_fields(self, operator: Operator) -> Mapping[str, Any]:  # noqa: ARG002
@@ -138,7 +139,7 @@ class SparkKind:
         operator: str,  # noqa: ARG002
         record: BatchRecord | None,
     ) -> int | None:
-        """Return the watermark that the last batch began with; `record` is the record of it."""
+        """Return the watermark of the last batch, whose record is `record`."""
         return record.state.watermark if record is not None and record.state is not None else None
 
     def is_quiet(self, query: "StreamingQuery") -> bool:
@@ -167,6 +168,6 @@ def find_spark_kind(name: str) -> SparkKind:
 
 
 def import_built_in() -> None:
-    """Load all built-in kinds, so that no worker has to."""
+    """Load all built-in kinds, so that workers need not."""
     for name in BUILT_IN:
         find_spark_kind(name)

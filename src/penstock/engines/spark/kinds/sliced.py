@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engines.microbatch.operator_totals import TotalsRules
-from penstock.engines.microbatch.slice_assignment import version_after
+from penstock.engines.microbatch.slice_assignment import build_version
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan
-from penstock.engines.spark.io.state_versions import record_before
+from penstock.engines.spark.io.state_versions import find_record_before
 from penstock.engines.spark.kinds.batch import SparkBatchKind
 from penstock.engines.spark.kinds.kind import SourceRules, TaskResult
 from penstock.engines.spark.kinds.sliced_task import run_sliced_task
@@ -40,13 +40,15 @@ class SparkSlicedKind(SparkBatchKind):
         self, layout: RunLayout, operator: Operator, results: Sequence[TaskResult], plan: BatchPlan
     ) -> Version:
         """Add the files of all tasks to the version that the batch began with."""
-        before = record_before(BatchLog(layout.batches(operator.name)), plan.start)
+        before = find_record_before(BatchLog(layout.batches(operator.name)), plan.start)
         assignment = plan.tasks[0].assignment
         if assignment is None:
             raise PenstockError(f"{operator.name}: a batch was planned without its slices")
-        runs = [run for result in results for run in result.runs]
+        state_files = [file for result in results for file in result.state_files]
         merged = [change for result in results for change in result.merged]
-        return version_after(before, self.slices(operator), runs, merged, assignment.watermark)
+        return build_version(
+            before, self.slices(operator), state_files, merged, assignment.watermark
+        )
 
     def latest_times(self, operator: Operator, plan: BatchPlan) -> dict[str, int | None]:
         """Every input with a key advances the watermark."""

@@ -1,7 +1,7 @@
-"""The work of a sliced operator's task: rows and state of its slices in, rows and state out.
+"""The task of a sliced operator: rows and state of its slices in, rows and state out.
 
-A slice is worked on by one task in a batch. What the task writes is named by nobody until the
-batch has its record, so an attempt that fails leaves nothing behind that could be mistaken.
+One task processes a slice in a batch. Its files count only when the batch record names them, so
+a failed attempt has no effect.
 """
 
 import time
@@ -17,7 +17,7 @@ from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
-from penstock.engines.spark.queries.failures import Failure, save, trace_of_exception
+from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.kinds.sliced import slicing_of
@@ -40,7 +40,7 @@ Inputs = dict[str, pa.RecordBatch]
 def run_sliced_task(
     layout: RunLayout, bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs
 ) -> TaskResult:
-    """Do one task."""
+    """Run one task."""
     operator, assignment = bundle.operator, task.assignment
     assert assignment is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
@@ -50,11 +50,11 @@ def run_sliced_task(
             worker = _Worker(
                 layout.state(operator.name), bundle, slicing_of(operator), assignment, marker
             )
-            marker.enter(*_rows(task.parts))
+            marker.enter(*_find_rows(task.parts))
             worker.run(task, outputs)
             merged = worker.merge()
     except Exception:
-        save(layout, operator.name, _failure(task.parts))
+        save(layout, operator.name, _build_failure(task.parts))
         raise
     record = TaskRecord(
         rows_in=sum(worker.rows.values()),
@@ -68,11 +68,11 @@ def run_sliced_task(
         counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
         late=worker.late,
     )
-    return TaskResult(task=record, runs=worker.written, merged=merged)
+    return TaskResult(task=record, state_files=worker.written, merged=merged)
 
 
 class _Worker:
-    """One task's slices."""
+    """Processes the slices of one task."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class _Worker:
         )
         self._key, self._values = state_schemas(slicing, bundle.inputs)
         self._layout = make_layout(self._key, self._values)
-        self._layers = _layers(directory, self._layout)
+        self._layers = _open_layers(directory, self._layout)
         self._layers.keep(file_names(assignment.version))
         self.written: tuple[StateFile, ...] = ()
         self.rows: dict[int, int] = {}
@@ -99,27 +99,27 @@ class _Worker:
         self.late = 0
 
     def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
-        """Call the function for every slice that has rows or timers, and keep what it changed."""
+        """Call the function for every slice with rows or due timers; write the changed state."""
         slicing = self._slicing
-        parts = gather(task.parts, self._assignment.slices, slicing)
-        none = {
+        parts = gather_rows(task.parts, self._assignment.slices, slicing)
+        empty = {
             topic: pa.RecordBatch.from_pylist([], with_event(schema))
             for topic, schema in self._bundle.inputs.items()
         }
         changed: dict[int, SortedLayer] = {}
         for number in self._assignment.slices:
             start = time.perf_counter()
-            inputs = {topic: parts[topic].get(number, none[topic]) for topic in none}
-            level = self._one(number, inputs, outputs)
-            if level is not None:
-                changed[number] = level
-            # what all slices get is counted with the first
+            inputs = {topic: parts[topic].get(number, empty[topic]) for topic in empty}
+            layer = self._run_slice(number, inputs, outputs)
+            if layer is not None:
+                changed[number] = layer
+            # broadcast rows are counted with the first slice
             counted = slicing.inputs if number == 0 else tuple(slicing.keys)
             self.rows[number] = sum(inputs[topic].num_rows for topic in counted)
             self.seconds[number] = time.perf_counter() - start
         self.written = self._write(changed)
 
-    def _one(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
+    def _run_slice(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
         assignment, operator = self._assignment, self._bundle.operator
         times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
         state = State.open(
@@ -129,7 +129,7 @@ class _Worker:
             slice=number,
             watermark=assignment.watermark,
             before=assignment.version.watermark,
-            # of this slice alone, so that it does not matter who works on the others
+            # of this slice alone, so that the assignment of slices does not matter
             now=latest_of(*times),
             ttl_us=self._slicing.ttl_us,
         )
@@ -149,20 +149,20 @@ class _Worker:
         return state.changes()
 
     def _write(self, changed: Mapping[int, SortedLayer]) -> tuple[StateFile, ...]:
-        """One file for all slices of the task."""
+        """Write one file for all slices of the task."""
         if not changed:
             return ()
         writer = StateFileWriter(self._directory, self._layout, extras_of(changed.values()))
         try:
-            for number, level in changed.items():
-                writer.write(number, level.chunks, level.at)
+            for number, layer in changed.items():
+                writer.write(number, layer.chunks, layer.at)
             return writer.close()
         except BaseException:
             writer.abort()
             raise
 
     def merge(self) -> tuple[FileMerge, ...]:
-        """Merge the slices whose turn it is."""
+        """Compact the slices that are due."""
         assignment = self._assignment
         chosen = choose_merges(assignment.version, assignment.batch, assignment.slices)
         if not chosen:
@@ -179,18 +179,18 @@ class _Worker:
         return tuple(merged)
 
 
-def gather(
+def gather_rows(
     parts: Sequence[InputPart], slices: Sequence[int], slicing: Slicing
 ) -> dict[str, dict[int, pa.RecordBatch]]:
     """Return the rows of each input, by slice, in the order of its topic."""
     pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
     for part in parts:
-        found = pieces[part.topic]
+        by_slice = pieces[part.topic]
         for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
-            found.setdefault(number, []).append(rows)
+            by_slice.setdefault(number, []).append(rows)
     return {
-        topic: {number: _joined(some) for number, some in found.items()}
-        for topic, found in pieces.items()
+        topic: {number: _join(batches) for number, batches in by_slice.items()}
+        for topic, by_slice in pieces.items()
     }
 
 
@@ -205,28 +205,28 @@ def _read(
             yield number, batch
 
 
-def _joined(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def _join(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
-def _failure(parts: Sequence[InputPart]) -> Failure:
-    topic, first, end = _rows(parts)
-    return Failure(topic=topic, first=first, end=end, trace=trace_of_exception())
+def _build_failure(parts: Sequence[InputPart]) -> Failure:
+    topic, first, end = _find_rows(parts)
+    return Failure(topic=topic, first=first, end=end, trace=format_trace())
 
 
-def _rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
-    """Rows of the first topic that a task reads; those of its slices are somewhere among them."""
+def _find_rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:
+    """Return the rows of the first topic of a task, which include those of its slices."""
     topic = parts[0].topic if parts else ""
     own = [part for part in parts if part.topic == topic]
     first = min((part.offset for part in own), default=0)
     return topic, first, max((part.offset + part.rows for part in own), default=0)
 
 
-#: What this process has mapped; files have unique names, so nothing in here can be stale.
+#: Mapped files of this process; file names are unique, so entries never become stale.
 _mapped: dict[Path, LayerCache] = {}
 
 
-def _layers(directory: Path, columns: StateLayout) -> LayerCache:
+def _open_layers(directory: Path, columns: StateLayout) -> LayerCache:
     if directory not in _mapped:
         _mapped[directory] = LayerCache(directory, columns)
     return _mapped[directory]

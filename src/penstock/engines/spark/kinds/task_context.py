@@ -1,4 +1,4 @@
-"""What a task inside the sink knows of itself."""
+"""The context of a task inside the sink: its input and its numbers."""
 
 import pickle
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def read_task(rows: Iterator[pa.RecordBatch]) -> TaskInput:
     return task
 
 
-def batch_number() -> int:
+def read_batch_number() -> int:
     """Return the number of the batch that this task belongs to."""
     context = TaskContext.get()
     number = context.getLocalProperty("streaming.sql.batchId") if context else None
@@ -25,7 +25,7 @@ def batch_number() -> int:
     return int(number)
 
 
-def task_number() -> int:
+def read_task_number() -> int:
     """Return the number of this task in its batch."""
     context = TaskContext.get()
     assert context is not None

@@ -78,8 +78,8 @@ def check_version(version: str) -> None:
 
     >>> check_version("4.3.0")
     """
-    found = re.match(r"(\d+)\.(\d+)", version)
-    if found is None or (int(found[1]), int(found[2])) not in TESTED_VERSIONS:
+    match = re.match(r"(\d+)\.(\d+)", version)
+    if match is None or (int(match[1]), int(match[2])) not in TESTED_VERSIONS:
         known = " and ".join(f"{major}.{minor}" for major, minor in TESTED_VERSIONS)
         raise RescaleError(
             f"repartitioning state was tested with Spark {known}, not with {version}:"

@@ -17,14 +17,14 @@ class Cost(NamedTuple):
     seconds: float
 
 
-def expected_s(past: Sequence[Cost], state_rows: int) -> float | None:
+def estimate_s(past: Sequence[Cost], state_rows: int) -> float | None:
     """Return the expected seconds of a repartition with this much state; None without a past one.
 
     A least-squares line that never falls with the state and never goes below the fastest.
 
-    >>> expected_s([Cost(0, 2.0), Cost(1000, 4.0)], 2000)
+    >>> estimate_s([Cost(0, 2.0), Cost(1000, 4.0)], 2000)
     6.0
-    >>> expected_s([Cost(1000, 3.0)], 5)
+    >>> estimate_s([Cost(1000, 3.0)], 5)
     3.0
     """
     if not past:

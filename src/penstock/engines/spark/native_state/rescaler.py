@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.engines.events import Event, FailedEvent, RescaledEvent, StepEvent
 from penstock.engines.microbatch.batch_record import BatchRecord
-from penstock.engines.microbatch.operator_totals import TotalsRules, with_totals
+from penstock.engines.microbatch.operator_totals import TotalsRules, add_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.native_state.progress import state_rows
 from penstock.engines.spark.native_state.repartition import repartition, use_in_this_thread
-from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, expected_s
-from penstock.engines.spark.queries.query_status import is_beginning, is_between_batches
+from penstock.engines.spark.native_state.rescale_log import Cost, RescaleLog, estimate_s
+from penstock.engines.spark.queries.query_status import is_between_batches, is_starting
 from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.recovery.checkpoints import (
     OFFSETS,
     PlannedBatch,
-    last_batch,
+    read_last_batch,
     read_log,
     sync_batch,
 )
@@ -45,8 +45,10 @@ MAX_TRIES = 3
 class Rescaler:
     """Rescales operators in the background, one change per operator at a time."""
 
-    def __init__(self, spark: SparkSession, layout: RunLayout, starter: QuerySupervisor) -> None:
-        self._spark, self._layout, self._starter = spark, layout, starter
+    def __init__(
+        self, spark: SparkSession, layout: RunLayout, query_supervisor: QuerySupervisor
+    ) -> None:
+        self._spark, self._layout, self._query_supervisor = spark, layout, query_supervisor
         self._wanted: dict[str, int] = {}
         self._threads: dict[str, threading.Thread] = {}
         self._lock = threading.Lock()
@@ -58,7 +60,7 @@ class Rescaler:
 
     def finish(self, name: str, first: int) -> int:
         """Complete an interrupted change; return the number of partitions of the state."""
-        last = last_batch(self._layout.checkpoint(name))
+        last = read_last_batch(self._layout.checkpoint(name))
         if last is None:
             return first
         target = RescaleLog.load(self._layout, name).target
@@ -80,7 +82,11 @@ class Rescaler:
     def expected_s(self, name: str) -> float | None:
         """Return the expected seconds of a change, from past ones; None before the first."""
         costs = RescaleLog.load(self._layout, name).costs
-        return expected_s(costs, state_rows(self._starter.queries[name])) if costs else None
+        return (
+            estimate_s(costs, count_state_rows(self._query_supervisor.queries[name]))
+            if costs
+            else None
+        )
 
     def close(self, patience_s: float) -> None:
         """Start no more changes, and wait for those in progress."""
@@ -115,34 +121,34 @@ class Rescaler:
             return
         seconds: dict[str, float] = {}
         refused: Exception | None = None
-        rows, now = state_rows(self._starter.queries[name]), before.partitions
+        rows, now = count_state_rows(self._query_supervisor.queries[name]), before.partitions
         try:
             with self._step(name, "hold", seconds):
                 write_command(self._layout, name, Command(replicas=before.partitions, hold=True))
             with self._step(name, "wait", seconds):
                 self._wait_for_batch_end(name)
             with self._step(name, "stop", seconds):
-                self._starter.pause(name)
+                self._query_supervisor.pause(name)
             with self._step(name, "repartition", seconds):
                 now = self._repartition(name, wanted).partitions
         except Exception as error:
             refused = error
-        if name in self._starter.failed:
+        if name in self._query_supervisor.failed:
             raise refused or RescaleError(f"{name} has stopped")
         if RescaleLog.load(self._layout, name).target is not None:
-            self._starter.give_up(
+            self._query_supervisor.give_up(
                 name, f"{_error_text(refused)}\nhint: restart the run to try it again"
             )
             return
         with self._step(name, "restart", seconds):
-            self._starter.resume(name)
+            self._query_supervisor.resume(name)
             self._wait_for_start(name)
         with self._step(name, "verify", seconds):
-            found = self._last(name).partitions
+            running = self._last(name).partitions
         with self._step(name, "resume", seconds):
-            write_command(self._layout, name, Command(replicas=found))
-        if refused is not None or found != now:
-            raise refused or RescaleError(f"{name} has {found} partitions of state, not {now}")
+            write_command(self._layout, name, Command(replicas=running))
+        if refused is not None or running != now:
+            raise refused or RescaleError(f"{name} has {running} partitions of state, not {now}")
         self._record_cost(name, Cost(rows, round(sum(seconds.values()), 3)))
         event = RescaledEvent(
             at=time.time(),
@@ -175,18 +181,18 @@ class Rescaler:
         """Wait for the end of a batch; the source is on hold, so that no other batch starts."""
         deadline = time.monotonic() + MAX_WAIT_S
         while time.monotonic() < deadline:
-            query = self._starter.queries[name]
-            idle = query.isActive and not is_beginning(query) and is_between_batches(query)
+            query = self._query_supervisor.queries[name]
+            idle = query.isActive and not is_starting(query) and is_between_batches(query)
             if idle and self._last(name).is_committed:
                 return
-            if self._is_closing or name in self._starter.failed:
+            if self._is_closing or name in self._query_supervisor.failed:
                 raise RescaleError(f"{name} has stopped")
             time.sleep(0.01)
         raise RescaleError(f"the batch of {name} did not end within {MAX_WAIT_S:g} s")
 
     def _wait_for_start(self, name: str) -> None:
         deadline = time.monotonic() + MAX_WAIT_S
-        while is_beginning(self._starter.queries[name]):
+        while is_starting(self._query_supervisor.queries[name]):
             if time.monotonic() > deadline:
                 raise RescaleError(f"{name} did not begin within {MAX_WAIT_S:g} s")
             time.sleep(0.01)
@@ -212,7 +218,7 @@ class Rescaler:
         )
         sync_batch(self._layout.checkpoint(name), last.number)
         batches = BatchLog(self._layout.batches(name))
-        batches.put(with_totals(record, batches.get(last.number - 1), TotalsRules()))
+        batches.put(add_totals(record, batches.get(last.number - 1), TotalsRules()))
         log.target = None
         log.save(self._layout, name)
         return last
@@ -234,7 +240,7 @@ class Rescaler:
                     raise
 
     def _last(self, name: str) -> PlannedBatch:
-        last = last_batch(self._layout.checkpoint(name))
+        last = read_last_batch(self._layout.checkpoint(name))
         if last is None:
             raise RescaleError(f"{name} has had no batch yet")
         return last
@@ -247,3 +253,9 @@ class Rescaler:
 
 def _error_text(error: Exception | None) -> str:
     return str(error) if isinstance(error, PenstockError) else " ".join(str(error).splitlines()[:3])
+
+
+def count_state_rows(query: StreamingQuery) -> int:
+    """Return the rows of state after the last batch, as Spark reports them."""
+    progress = query.lastProgress
+    return sum(state["numRowsTotal"] for state in progress["stateOperators"]) if progress else 0

@@ -1,4 +1,4 @@
-"""Builds one streaming query an operator; its kind says how."""
+"""Builds the streaming query of an operator, with the help of its kind."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import EVENT, first_difference, without_event
 
-#: Spark looks at the size of a batch for Python after each row, which takes longer than the row
-#: does; where rows are all of a size and small, their number is limit enough.
+#: Spark checks the bytes of an Arrow batch after each row, which costs more than the row itself.
+#: Where rows are small and of fixed size, the limit of rows is enough.
 _BYTES, _NO_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _SMALL = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
 #: Parts of a plan that keep state or move rows between tasks.
@@ -48,7 +48,7 @@ _STATEFUL = (
 
 
 def make_topics(pipeline: Pipeline, layout: RunLayout) -> None:
-    """Make every topic whose schema is known; those of frame operators may come later."""
+    """Make every topic whose schema is declared; frame operators make theirs later."""
     for declared in pipeline.topics.values():
         if declared.schema is not None:
             _make_topic(layout, declared, declared.schema)
@@ -61,14 +61,14 @@ def _make_topic(layout: RunLayout, declared: DeclaredTopic, schema: pa.Schema) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """One operator of a pipeline, and what its kind needs to make a query of it."""
+    """One operator, and what its kind needs to make its query."""
 
     spark: SparkSession
     pipeline: Pipeline
     operator: Operator
     layout: RunLayout
     kind: SparkKind
-    #: Into so many parts Spark cuts state of its own at the very first start.
+    #: Partitions of Spark's own state at the first start.
     partitions: int = 1
 
     def read(self, *, stamps: bool = True, topic: str | None = None) -> DataFrame:
@@ -78,7 +78,7 @@ class QueryContext:
             options[TOPIC] = topic
         if not stamps:
             options[STAMPS] = "no"
-        self.spark.dataSource.register(TopicSource)  # anew for each query: see there
+        self.spark.dataSource.register(TopicSource)  # once per query: see `TopicSource`
         return self.spark.readStream.format(TopicSource.name()).options(**options).load()
 
     def write(self, frame: DataFrame, *, stamped: bool) -> DataStreamWriter:
@@ -95,16 +95,18 @@ class QueryContext:
         return writer.outputMode("append")
 
     def fit_topic(self, frame: DataFrame) -> None:
-        """Make the topic from what the frame shows, or check that the frame fits it."""
+        """Make the topic with the columns of the frame, or check that they fit."""
         operator = self.operator
         if operator.writes is None:
             return
         _check_event_time(operator, frame)
-        columns = without_event(_loose(to_arrow_schema(frame.schema, timezone="UTC")))
+        columns = without_event(_make_nullable(to_arrow_schema(frame.schema, timezone="UTC")))
         declared = self.pipeline.topics[operator.writes]
         if declared.schema is None:
             _make_topic(self.layout, declared, columns)
-        elif difference := first_difference(_loose(without_event(declared.schema)), columns):
+        elif difference := first_difference(
+            _make_nullable(without_event(declared.schema)), columns
+        ):
             problem = f"its rows do not fit topic {operator.writes}: {difference}"
             hint = "cast in the operator, or change the topic's schema"
             raise InputError(operator.name, problem, hint)
@@ -124,10 +126,13 @@ def make_query(
     layout: RunLayout,
     config: OperatorConfig,
     partitions: int = 1,
+    *,
+    available_now: bool = False,
 ) -> Callable[[], StreamingQuery]:
-    """Make an operator's query and the topics that it writes; return what starts it.
+    """Make an operator's query and the topics that it writes; return the call that starts it.
 
-    State of Spark's own is cut into so many partitions at the very first start.
+    `partitions` is the number of partitions of Spark's own state at the first start. With
+    `available_now`, a query that reads from outside ends when it has read what is there.
     """
     config.save(layout)
     kind = find_spark_kind(operator.kind)
@@ -142,6 +147,8 @@ def make_query(
     parts = kind.make_query(context)
     checkpoint = str(layout.checkpoint(operator.name).resolve())
     writer = parts.writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+    if available_now and kind.reads_outside:
+        writer = writer.trigger(availableNow=True)
 
     def start() -> StreamingQuery:
         try:
@@ -155,44 +162,44 @@ def make_query(
     return start
 
 
-def size_settings(schema: StructType) -> dict[str, str]:
-    """Return settings that leave out Spark's look at each row, where rows are small."""
-    return {_BYTES: _NO_LIMIT} if _all_of_a_size(schema) else {}
+def make_size_settings(schema: StructType) -> dict[str, str]:
+    """Return settings that disable the byte check of each row, where rows are small."""
+    return {_BYTES: _NO_LIMIT} if _has_small_rows(schema) else {}
 
 
-def _all_of_a_size(schema: StructType) -> bool:
+def _has_small_rows(schema: StructType) -> bool:
     return all(isinstance(field.dataType, _SMALL) for field in schema)
 
 
 def check_streaming(operator: Operator, result: object) -> DataFrame:
-    """Return what a function gave if it is a streaming frame, or raise `InputError`."""
+    """Return the result of a function if it is a streaming frame, or raise `InputError`."""
     if not isinstance(result, DataFrame) or not result.isStreaming:
         problem = f"must return a streaming DataFrame, got {type(result).__name__}"
         raise InputError(operator.name, problem, "transform the frame that the function is given")
     return result
 
 
-def stateful_part(frame: DataFrame) -> str:
-    """Name the first part of a frame's plan that keeps state or moves rows; empty without any."""
-    return _stateful_part(frame._jdf.queryExecution().analyzed())
+def find_stateful_part(frame: DataFrame) -> str:
+    """Return the first node of a frame's plan that keeps state or moves rows; empty if none."""
+    return _find_stateful_node(frame._jdf.queryExecution().analyzed())
 
 
-def _stateful_part(node: Any) -> str:
-    """Name the first part of a plan that keeps state or moves rows; a static side may do so."""
+def _find_stateful_node(node: Any) -> str:
+    """Return the first such node below a node; the static side of a join does not count."""
     if not node.isStreaming():
         return ""
     children = node.children()
     below = [children.apply(number) for number in range(children.size())]
     name = str(node.nodeName())
-    # a stream may be joined with a table: each row is looked up by itself
+    # a join with a static table keeps no state
     is_lookup = name == "Join" and not all(child.isStreaming() for child in below)
     if name.startswith(_STATEFUL) and not is_lookup:
         return name
-    return next((found for child in below if (found := _stateful_part(child))), "")
+    return next((part for child in below if (part := _find_stateful_node(child))), "")
 
 
 def _check_event_time(operator: Operator, frame: DataFrame) -> None:
-    """Find a wrong `time` of an ingest before any row comes."""
+    """Raise `InputError` if the `time` of an ingest is wrong, before any row is read."""
     if operator.options.time is None:
         return
     try:
@@ -204,6 +211,6 @@ def _check_event_time(operator: Operator, frame: DataFrame) -> None:
         raise wrong.under(operator.name).at(operator.where) from None
 
 
-def _loose(schema: pa.Schema) -> pa.Schema:
-    """The same without saying what may be missing: Spark and Arrow differ in that too often."""
+def _make_nullable(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with nullable columns: Spark and Arrow differ in nullability."""
     return pa.schema([pa.field(field.name, field.type) for field in schema])

@@ -1,4 +1,4 @@
-"""What Spark says of a running query."""
+"""The status of a running query, as Spark reports it."""
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -16,6 +16,6 @@ def is_between_batches(query: StreamingQuery) -> bool:
     return not query.isActive or not query.status["isTriggerActive"]
 
 
-def is_beginning(query: StreamingQuery) -> bool:
-    """Whether the process of its source is not there yet."""
+def is_starting(query: StreamingQuery) -> bool:
+    """Whether the process of its source is still starting."""
     return query.isActive and str(query.status["message"]).startswith("Initializing")

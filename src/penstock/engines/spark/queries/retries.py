@@ -1,15 +1,15 @@
-"""When an operator that stopped is started again, and when it is given up. Pure."""
+"""Retry rules: when a failed operator is restarted, and when it is given up. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-#: Seconds before the second restart; they double from one to the next. The first comes at once.
+#: Seconds before the second restart; each later delay doubles. The first restart has no delay.
 FIRST_DELAY_S = 1.0
 MAX_DELAY_S = 60.0
-#: An operator that has run for so long was not stopped by what stopped it before.
+#: A failure after this many seconds has a new cause.
 STABLE_S = 120.0
-#: Failures of the user's code, the same on the same rows, after which the run ends.
+#: Equal failures of the user's code on the same rows after which the run ends.
 MAX_SAME = 2
 
 #: Rows [first, end) of topics.
@@ -17,8 +17,8 @@ Rows = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """Failures of one operator in a row, without a finished batch in between."""
+class FailureSeries:
+    """Consecutive failures of one operator, without a finished batch in between."""
 
     #: The batch that failed, and the rows that it reads.
     batch: int
@@ -26,10 +26,10 @@ class Trouble:
     #: Monotonic clock at the first failure.
     since: float
     tries: int = 0
-    #: What makes the last failure the same as another, and how often in a row it came.
+    #: The signature of the last failure, and how often in a row it occurred.
     signature: str = ""
     same: int = 0
-    #: Monotonic clock at which it is started again.
+    #: Monotonic clock of the restart.
     due: float = 0.0
     reason: str = ""
 
@@ -38,10 +38,10 @@ class Trouble:
         return now - self.since > retry_for_s
 
 
-def restart_delay_s(tries: int) -> float:
-    """Return how long the restart with this number is put off.
+def compute_delay_s(tries: int) -> float:
+    """Return the delay of the restart with this number.
 
-    >>> [restart_delay_s(tries) for tries in (1, 2, 3, 4, 7, 8, 1000)]
+    >>> [compute_delay_s(tries) for tries in (1, 2, 3, 4, 7, 8, 1000)]
     [0.0, 1.0, 2.0, 4.0, 32.0, 60.0, 60.0]
     """
     if tries <= 1:
@@ -49,8 +49,8 @@ def restart_delay_s(tries: int) -> float:
     return min(MAX_DELAY_S, FIRST_DELAY_S * 2.0 ** min(tries - 2, 30))
 
 
-def after_failure(
-    before: Trouble | None,
+def count_failure(
+    before: FailureSeries | None,
     *,
     batch: int,
     rows: Rows,
@@ -58,15 +58,15 @@ def after_failure(
     reason: str,
     now: float,
     started_at: float = -inf,
-) -> Trouble:
-    """Count another failure; a batch that was finished in between makes it the first one.
+) -> FailureSeries:
+    """Add a failure to a series; a batch that was finished in between begins a new series.
 
-    `started_at` is when the operator was started last.
+    `started_at` is the time of the last start.
     """
     if before is None or (before.batch, before.rows) != (batch, rows):
-        before = Trouble(batch=batch, rows=rows, since=now)
+        before = FailureSeries(batch=batch, rows=rows, since=now)
     elif before.tries and now - started_at > STABLE_S:
-        # the time of the user's patience begins anew, but a failure that comes back is the same
+        # the time for retries begins anew, but an equal failure still counts as the same
         before = replace(before, since=now, tries=0)
     tries = before.tries + 1
     return replace(
@@ -74,12 +74,12 @@ def after_failure(
         tries=tries,
         signature=signature,
         same=before.same + 1 if signature == before.signature else 1,
-        due=now + restart_delay_s(tries),
+        due=now + compute_delay_s(tries),
         reason=reason,
     )
 
 
-def rows_of(start: dict[str, int], end: dict[str, int]) -> Rows:
+def list_ranges(start: dict[str, int], end: dict[str, int]) -> Rows:
     """Return the ranges between offsets, without empty ones."""
     ranges: Sequence[tuple[str, int, int]] = [
         (topic, start.get(topic, 0), stop) for topic, stop in end.items()

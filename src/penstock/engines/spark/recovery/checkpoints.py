@@ -1,4 +1,4 @@
-"""Spark's checkpoint of a query, as far as others may know it: batches, offsets, partitions.
+"""Spark's checkpoint of a query: batches, offsets, partitions.
 
 Spark writes the offsets of a batch before it runs, and its commit afterwards. It does not wait
 until either is on the disk, so after a power failure the newest files may be missing or empty.
@@ -27,27 +27,27 @@ _VERSION = re.compile(r"(\d+)(?:_[^.]*)?\.(?:changelog|zip|delta|snapshot)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedBatch:
-    """A batch as Spark's log of offsets has it."""
+    """A batch in Spark's offset log."""
 
     number: int
-    #: Into how many parts the state is cut.
+    #: The number of partitions of the state.
     partitions: int
-    #: By topic: the end of what it reads.
+    #: The end of the batch by topic.
     ends: Mapping[str, int] = field(default_factory=dict)
     planned_at: float = 0.0
-    #: In microseconds; 0 where nothing has one.
+    #: In microseconds; 0 without a watermark.
     watermark: int = 0
     is_committed: bool = False
 
 
-def last_batch(checkpoint: Path) -> PlannedBatch | None:
+def read_last_batch(checkpoint: Path) -> PlannedBatch | None:
     """Return the newest batch that was planned; None if there is none."""
-    numbers = log_numbers(checkpoint, OFFSETS)
-    return planned_batch(checkpoint, numbers[-1]) if numbers else None
+    numbers = list_batches(checkpoint, OFFSETS)
+    return read_planned_batch(checkpoint, numbers[-1]) if numbers else None
 
 
-def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
-    """Return a batch by its number; None if there is no such."""
+def read_planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
+    """Return a batch by its number; None if there is none."""
     path = checkpoint / OFFSETS / str(number)
     try:
         text, planned_at = path.read_text(encoding="utf-8"), path.stat().st_mtime
@@ -58,17 +58,17 @@ def planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
     return PlannedBatch(
         number=number,
         partitions=int(about["conf"][PARTITIONS]),
-        watermark=watermark_ms(text) * 1000,
-        ends=ends_of(text),
+        watermark=read_watermark_ms(text) * 1000,
+        ends=read_ends(text),
         planned_at=planned_at,
         is_committed=(checkpoint / COMMITS / str(number)).exists(),
     )
 
 
 def rename_topics_in_log(text: str, names: Mapping[str, str]) -> str:
-    """Return a batch of Spark's log of offsets with other names of topics.
+    """Return a batch of Spark's offset log with renamed topics.
 
-    Only offsets of this engine's own source are touched; those of other sources have no `at`.
+    Offsets of other sources have no `at` and stay unchanged.
 
     >>> rename_topics_in_log('v1\\n{}\\n{"at": {"a": 3}, "skips": {}}', {"a": "b"})
     'v1\\n{}\\n{"at": {"b": 3}, "skips": {}}'
@@ -90,32 +90,32 @@ def _rename_in_offset(line: str, names: Mapping[str, str]) -> str:
     return json.dumps(offset)
 
 
-def ends_of(offsets: str) -> dict[str, int]:
-    """Return where a batch ends in each topic; other streams than ours have no topics."""
-    return {topic: end for line in offsets.splitlines()[2:] for topic, end in _ends(line)}
+def read_ends(offsets: str) -> dict[str, int]:
+    """Return the end of a batch by topic; external streams have no topics."""
+    return {topic: end for line in offsets.splitlines()[2:] for topic, end in _read_ends(line)}
 
 
-def _ends(line: str) -> Iterator[tuple[str, int]]:
-    """A source that had nothing yet is a dash."""
+def _read_ends(line: str) -> Iterator[tuple[str, int]]:
+    """Yield the ends in one line; a dash is a source without rows."""
     offset: Any = json.loads(line) if line != "-" else None
     yield from offset.get("at", {}).items() if isinstance(offset, dict) else ()
 
 
-def watermark_ms(offsets: str) -> int:
-    """Return the watermark that a batch of the log begins with."""
+def read_watermark_ms(offsets: str) -> int:
+    """Return the watermark at the begin of a batch."""
     return int(json.loads(offsets.splitlines()[1]).get(_WATERMARK, 0))
 
 
-def partitions_of(offsets: str) -> int:
-    """Return into how many parts the state of a batch is cut."""
+def read_partitions(offsets: str) -> int:
+    """Return the number of partitions of the state of a batch."""
     return int(json.loads(offsets.splitlines()[1])["conf"][PARTITIONS])
 
 
 # --- the two logs: a file for each batch
 
 
-def log_numbers(checkpoint: Path, log: str) -> list[int]:
-    """Return the batches that one of the two logs has a file for, in order."""
+def list_batches(checkpoint: Path, log: str) -> list[int]:
+    """Return the batches of one of the two logs, in order."""
     names = (path.name for path in (checkpoint / log).glob("[0-9]*"))
     return sorted(int(name) for name in names if name.isdecimal())
 
@@ -134,44 +134,44 @@ def read_log(checkpoint: Path, log: str, batch: int) -> str:
 
 
 def write_log(checkpoint: Path, log: str, batch: int, text: str) -> None:
-    """Write the file of a batch as Spark does, and bring it to disk."""
+    """Write the file of a batch as Spark does, and sync it to disk."""
     path = checkpoint / log / str(batch)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
     replace(path, text.encode())
     sync_directory(path.parent)
 
 
 def remove_log(checkpoint: Path, log: str, batch: int) -> None:
-    """Remove the file of a batch, as if Spark had not come so far."""
+    """Remove the file of a batch, as if Spark had not reached it."""
     path = checkpoint / log / str(batch)
     path.unlink(missing_ok=True)
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
 
 
 def write_metadata(checkpoint: Path) -> None:
-    """Give a query a name for itself, as Spark does at its first start; nothing else knows it."""
+    """Write a new query id, as Spark does at the first start; nothing else refers to it."""
     path = checkpoint / METADATA
-    _crc(path).unlink(missing_ok=True)
+    _crc_path(path).unlink(missing_ok=True)
     replace(path, json.dumps({"id": str(uuid.uuid4())}).encode())
     sync_directory(path.parent)
 
 
-def commit_text(next_watermark_ms: int) -> str:
-    """Return what Spark writes when a batch is done."""
+def format_commit(next_watermark_ms: int) -> str:
+    """Return the text that Spark writes when a batch is committed."""
     return "v1\n" + json.dumps({_NEXT_WATERMARK: next_watermark_ms}, separators=(",", ":"))
 
 
-def _crc(path: Path) -> Path:
-    """Hadoop's checksum of a file."""
+def _crc_path(path: Path) -> Path:
+    """Return the path of Hadoop's checksum of a file."""
     return path.with_name(f".{path.name}.crc")
 
 
-# --- what else is in a checkpoint
+# --- sources and state
 
 
-def missing_source_entries(checkpoint: Path, offsets: str) -> list[str]:
-    """Return the entries of logs of files read, as in `sources/*/7`, that a batch refers to."""
+def find_missing_sources(checkpoint: Path, offsets: str) -> list[str]:
+    """Return the missing entries of source logs, such as `sources/*/7`, that a batch needs."""
     lines = [json.loads(line) for line in offsets.splitlines()[2:] if line != "-"]
     numbers = [
         line[_LOG_OFFSET] for line in lines if isinstance(line, dict) and _LOG_OFFSET in line
@@ -185,31 +185,31 @@ def _has_entry(checkpoint: Path, name: str) -> bool:
     return any(path.is_file() and path.stat().st_size > 0 for path in paths)
 
 
-def state_versions(checkpoint: Path) -> dict[Path, set[int]]:
-    """Return the versions of Spark's own state by directory of a part of it."""
-    found: dict[Path, set[int]] = {}
+def find_state_versions(checkpoint: Path) -> dict[Path, set[int]]:
+    """Return the versions of Spark's own state by directory of a partition."""
+    versions: dict[Path, set[int]] = {}
     for path in (checkpoint / STATE).rglob("[0-9]*"):
         if named := _VERSION.fullmatch(path.name):
-            found.setdefault(path.parent, set()).add(int(named[1]))
-    return found
+            versions.setdefault(path.parent, set()).add(int(named[1]))
+    return versions
 
 
 def has_state_version(checkpoint: Path, version: int, partitions: int) -> bool:
-    """Whether every part of a state has the version that a batch begins with."""
+    """Whether every partition of a state has the version that a batch begins with."""
     if version == 0:
         return True
-    root, parts = checkpoint / STATE, state_versions(checkpoint)
+    root, parts = checkpoint / STATE, find_state_versions(checkpoint)
     current = [d for d in parts if int(d.relative_to(root).parts[1]) < partitions]
     numbers = {d.relative_to(root).parts[1] for d in current}
     return len(numbers) == partitions and all(version in parts[d] for d in current)
 
 
 def remove_state_after(checkpoint: Path, version: int) -> None:
-    """Remove versions that belong to batches that Spark does not know (any more).
+    """Remove the versions of batches that Spark does not know (any more).
 
-    If such a batch gets other rows than before, they would be taken for its state.
+    Such a batch may get other rows, and its old state would be wrong.
     """
-    for directory in state_versions(checkpoint):
+    for directory in find_state_versions(checkpoint):
         for path in [*directory.glob("[0-9]*"), *directory.glob(".[0-9]*.crc")]:
             named = _VERSION.fullmatch(path.name.removeprefix(".").removesuffix(".crc"))
             if named and int(named[1]) > version:
@@ -220,10 +220,10 @@ def remove_state_after(checkpoint: Path, version: int) -> None:
 
 
 def sync_batch(checkpoint: Path, batch: int) -> None:
-    """Bring to disk what Spark has written for a batch before its commit.
+    """Sync the files to disk that Spark has written for a batch before its commit.
 
-    A record that refers to the batch may then be written: a power failure does not leave
-    Spark's checkpoint behind it.
+    The batch record is written after that, so a power failure cannot leave Spark's checkpoint
+    behind the record.
     """
     sources = [d for d in (checkpoint / SOURCES).glob("*") if d.is_dir()]
     directories = (d for depth in ("*/*", "*/*/*") for d in (checkpoint / STATE).glob(depth))
@@ -233,15 +233,15 @@ def sync_batch(checkpoint: Path, batch: int) -> None:
         for name in (f"{batch + 1}.changelog", f"{batch + 1}.zip")
         if (path := directory / name).exists()
     ]
-    _sync([checkpoint / OFFSETS / str(batch), *filter(None, map(_newest, sources)), *states])
+    _sync([checkpoint / OFFSETS / str(batch), *filter(None, map(_find_newest, sources)), *states])
 
 
 def sync_newest(checkpoint: Path, log: str) -> None:
-    """Bring the newest file of one of the two logs to disk."""
-    _sync(filter(None, [_newest(checkpoint / log)]))
+    """Sync the newest file of one of the two logs to disk."""
+    _sync(filter(None, [_find_newest(checkpoint / log)]))
 
 
-def _newest(directory: Path) -> Path | None:
+def _find_newest(directory: Path) -> Path | None:
     numbered = [path for path in directory.glob("[0-9]*") if path.stem.isdecimal()]
     return max(numbered, key=lambda path: int(path.stem), default=None)
 

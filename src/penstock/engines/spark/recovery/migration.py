@@ -1,9 +1,9 @@
-"""Moves what a run directory holds of topics and operators that were renamed or removed.
+"""Moves the files of topics and operators that were renamed or removed.
 
-The intent is written to a file before anything moves, and every step can be repeated: a start
-that finds the file finishes what a kill cut short. Nothing is deleted; what belongs to a removed
-operator goes to the folder `removed`. Names also stand inside files: topics in Spark's offset
-logs and in the records of batches, operators in the newest commit of the topics they write.
+The migration is logged before anything moves, and every step can be repeated: a restart completes
+an interrupted migration. Nothing is deleted; the files of a removed operator move to the folder
+`removed`. Files also contain names: topics in Spark's offset logs and in batch records, operators
+in the newest commit of the topics they write.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ _NOT_BY_TOPIC = ("dropped", "event_times", "state", "totals")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """What is to be moved."""
+    """Renames and removals in a run directory."""
 
     renames: Renames = Renames()
-    #: By operator that was removed: the folder of the run that gets what belonged to it.
+    #: By removed operator: the folder of the run for its files.
     removed: Mapping[str, str] = field(default_factory=dict)
     #: The description of the pipeline afterwards, and the file that holds it.
     description: Mapping[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Migration:
 
 
 def removal_folder(run: Path, operator: str) -> str:
-    """Return a folder that is not there yet for what belongs to a removed operator."""
+    """Return a new folder for the files of a removed operator."""
     number = 1
     while (run / REMOVED / f"{operator}-{number}").exists():
         number += 1
@@ -65,13 +65,13 @@ def removal_folder(run: Path, operator: str) -> str:
 
 
 def migrate(layout: RunLayout, migration: Migration, description: Path) -> None:
-    """Write the intent down and carry it out; only while nothing runs in the directory."""
+    """Log a migration and carry it out; only while nothing runs in the directory."""
     write_json(layout.run / INTENT, migration.to_json())
     finish_migration(layout, description)
 
 
 def finish_migration(layout: RunLayout, description: Path) -> None:
-    """Carry out what was intended; nothing to do if there is no intent."""
+    """Complete a logged migration; does nothing if there is none."""
     data = read_json(layout.run / INTENT)
     if data is None:
         return
@@ -90,13 +90,13 @@ def _rename_topics(layout: RunLayout, names: Mapping[str, str]) -> None:
         return
     for old, new in names.items():
         _move(layout.topic(old), layout.topic(new))
-        told = read_description(layout.topic(new))
-        replace_file(layout.topic(new) / DESCRIPTION, told.to_bytes(new))
+        topic = read_description(layout.topic(new))
+        replace_file(layout.topic(new) / DESCRIPTION, topic.to_bytes(new))
     for checkpoint in _folders(layout.run / "checkpoints"):
         _rename_in_checkpoint(checkpoint, names)
     for batches in _folders(layout.run / "batches"):
         _rename_in_records(batches, names)
-    for plan in (layout.run / "plans").glob("*.pickle"):  # is made anew before it is needed
+    for plan in (layout.run / "plans").glob("*.pickle"):  # the source rewrites it
         plan.unlink()
 
 
@@ -142,7 +142,7 @@ def _rename_operator(layout: RunLayout, old: str, new: str) -> None:
 
 
 def _rename_in_state(old: Path, new: Path) -> None:
-    """State with variables of its own (`transformWithState`) names files by their full paths."""
+    """Rename full paths in the metadata of state variables (`transformWithState`)."""
     for path in new.glob("state/*/_metadata/v2/[0-9]*"):
         before = path.read_text(encoding="utf-8")
         after = before.replace(f"{old}/", f"{new}/")
@@ -152,7 +152,7 @@ def _rename_in_state(old: Path, new: Path) -> None:
 
 
 def _rename_writer(topic: Path, old: str, new: str) -> None:
-    """The newest commit says which batches are published: a batch is published once by name."""
+    """Rename the operator in the newest commit, which names the published batches."""
     chain = Chain(topic)
     newest = chain.newest
     if newest is None or old not in newest.batches:
@@ -170,7 +170,7 @@ def _remove_operator(layout: RunLayout, operator: str, target: Path) -> None:
 
 
 def _operator_folders(run: Path) -> Sequence[Path]:
-    """Folders with something for each operator: a folder or files of its name."""
+    """Return the folders with an entry for each operator."""
     return [folder for folder in _folders(run) if folder.name not in ("topics", REMOVED)]
 
 
@@ -185,7 +185,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _move(old: Path, new: Path) -> None:
-    """Move it unless that has been done."""
+    """Move a file or folder, unless it was moved already."""
     if old.exists():
         new.parent.mkdir(parents=True, exist_ok=True)
         old.rename(new)

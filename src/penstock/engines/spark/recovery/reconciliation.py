@@ -1,9 +1,9 @@
-"""Compares Spark's checkpoint with the records of batches before a run starts, and repairs it.
+"""Compares Spark's checkpoint with the batch records before a run starts, and repairs it.
 
-Records are on the disk when a batch ends; Spark's files need not be when the power fails. If the
-checkpoint is behind the records, Spark would plan batches anew under numbers that have records,
-and rows would be lost. A record holds what Spark's log of offsets said, so the log is written
-again from it, and Spark goes on behind the last record. What cannot be proven is refused.
+Records are on disk when a batch ends; Spark's files may be lost in a power failure. With a
+checkpoint behind the records, Spark would plan new batches under numbers that have records, and
+rows would be lost. A record has a copy of Spark's offset log, so the log is restored from it, and
+Spark continues after the last record. What cannot be proven is refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from penstock.engines.microbatch.batch_record import BatchRecord, source_offsets
+from penstock.engines.microbatch.batch_record import BatchRecord, read_source_offsets
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.plans import load_plan
 from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
@@ -27,21 +27,21 @@ from penstock.topics.embedded.topic import Topic
 
 
 def reconcile(pipeline: Pipeline, layout: RunLayout) -> list[str]:
-    """Make the checkpoint of every operator fit its records; return what was repaired, in words.
+    """Make the checkpoint of every operator fit its records; return one line per repair.
 
     `InputError` if an operator's checkpoint and records cannot both be right. Nothing of a run
     may be running.
     """
     operators = pipeline.operators.values()
     repairs = [_Repair(layout, operator) for operator in operators]
-    for repair in repairs:  # all of them, before anything is touched
+    for repair in repairs:  # all checks come before any repair
         repair.check() if repair.kind.has_records else repair.check_without_records()
     return [text for repair in repairs for text in repair.carry_out()]
 
 
 @dataclass(frozen=True)
 class _Repair:
-    """One operator: what its checkpoint has, what its records have, and what follows from it."""
+    """Compares and repairs one operator."""
 
     layout: RunLayout
     operator: Operator
@@ -64,18 +64,18 @@ class _Repair:
 
     @property
     def end(self) -> int:
-        """The batch behind the last record."""
+        """The batch after the last record."""
         return self.last.batch + 1 if self.last else 0
 
     @cached_property
     def planned(self) -> dict[int, str]:
-        """Batches of Spark's log of offsets; the text of one that is damaged is empty."""
-        numbers = checkpoints.log_numbers(self.checkpoint, OFFSETS)
+        """Batches of Spark's offset log; the text of a damaged one is empty."""
+        numbers = checkpoints.list_batches(self.checkpoint, OFFSETS)
         return {n: checkpoints.read_log(self.checkpoint, OFFSETS, n) for n in numbers}
 
     @cached_property
     def committed(self) -> set[int]:
-        numbers = checkpoints.log_numbers(self.checkpoint, COMMITS)
+        numbers = checkpoints.list_batches(self.checkpoint, COMMITS)
         return {n for n in numbers if checkpoints.read_log(self.checkpoint, COMMITS, n)}
 
     @property
@@ -84,13 +84,13 @@ class _Repair:
 
     @cached_property
     def is_repartitioned(self) -> bool:
-        """Whether a change of Spark's own state was cut short; it has a batch without a record."""
+        """Whether a repartition was interrupted, which leaves a batch without a record."""
         data = read_json(self.layout.native(self.operator.name)) or {}
         return data.get("target") is not None
 
     @cached_property
     def plan_ends(self) -> Mapping[str, int]:
-        """Where the last batch ends that the source has planned; Spark's log had it before."""
+        """The end of the last planned batch, which Spark's log had before."""
         try:
             return dict(load_plan(self.layout.plan(self.operator.name)).end)
         except (FileNotFoundError, InputError):
@@ -101,11 +101,11 @@ class _Repair:
         path = self.checkpoint / METADATA
         return path.is_file() and path.stat().st_size > 0
 
-    # --- what has to be written
+    # --- lost entries
 
     @property
     def needed(self) -> range:
-        """Batches with records that Spark has to know: it looks at the last two."""
+        """Batches with records that Spark needs: it reads the last two."""
         return range(max(0, self.end - 2), self.end)
 
     @cached_property
@@ -114,14 +114,14 @@ class _Repair:
 
     @cached_property
     def lost_commits(self) -> list[int]:
-        """With Spark's own state the last batch is run again: its watermark is not known."""
+        """With Spark's own state the last batch runs again: its watermark is unknown."""
         known = self.end - 1 if self.has_spark_state else self.end
         return [n for n in self.needed if n < known and n not in self.committed]
 
-    # --- what cannot be
+    # --- checks
 
     def check(self) -> None:
-        """Refuse what cannot be repaired."""
+        """Raise `InputError` if a repair is impossible."""
         self._check_ahead()
         self._check_outputs()
         self._check_offsets()
@@ -133,7 +133,7 @@ class _Repair:
             self._check_state()
 
     def _check_ahead(self) -> None:
-        """Spark commits a batch after its record is there."""
+        """Check that no batch is committed without a record."""
         newest = max(self.committed, default=-1)
         if newest >= self.end and not self.is_repartitioned:
             problem = f"batch {newest} is committed, but {self._records_text}"
@@ -165,21 +165,21 @@ class _Repair:
                 raise self._behind("the record does not say what Spark's log said")
 
     def _check_sources(self) -> None:
-        """What was read from elsewhere is known to the source alone."""
+        """Check the entries of an external source, which only the checkpoint has."""
         if self.lost_offsets and not self.has_metadata:
             raise self._behind("what its source had written there is gone, too")
         text = self.last.offset_log if self.last else ""
-        if missing := checkpoints.missing_source_entries(self.checkpoint, text):
+        if missing := checkpoints.find_missing_sources(self.checkpoint, text):
             problem = f"{', '.join(missing)} is missing: files that were read would be read again"
             hint = f"restore checkpoints/{self.operator.name} from a backup"
             raise self._refusal(problem, hint)
 
     def _check_state(self) -> None:
-        """Without its commit Spark runs the last batch again, from the state and rows it had."""
+        """Check that state and rows of the last batch exist: without its commit it runs again."""
         assert self.last is not None
         is_done = self.last.batch in self.committed
         version = self.last.batch + is_done
-        partitions = checkpoints.partitions_of(self.last.offset_log)
+        partitions = checkpoints.read_partitions(self.last.offset_log)
         if not checkpoints.has_state_version(self.checkpoint, version, partitions):
             raise self._behind(f"Spark's own state of version {version} is missing")
         for name, start in self.last.start.items() if not is_done else ():
@@ -188,12 +188,12 @@ class _Repair:
                 raise self._behind(f"rows {start} to {first} of topic {name} are removed")
 
     def check_without_records(self) -> None:
-        """Without records: how far its source knows that Spark has come."""
+        """Check an operator without records by the position of its source."""
         newest = max((number for number, text in self.planned.items() if text), default=-1)
         if max(self.committed, default=-1) > newest:
             problem = f"batch {max(self.committed)} is committed, but its offsets are missing"
             raise self._refusal(problem, self._egress_hint)
-        ends = checkpoints.ends_of(self.planned[newest]) if newest >= 0 else {}
+        ends = checkpoints.read_ends(self.planned[newest]) if newest >= 0 else {}
         for name in self.operator.reads:
             directory = self.layout.topic(name)
             if not (directory / DESCRIPTION).is_file():
@@ -231,24 +231,24 @@ class _Repair:
     # --- the repair
 
     def carry_out(self) -> Iterator[str]:
-        """Write what is lost, remove what never ran; say what was repaired."""
+        """Restore lost entries, remove those of batches that never ran; yield a line per repair."""
         for number in self.lost_offsets:
             checkpoints.write_log(self.checkpoint, OFFSETS, number, self._offset_log(number))
         for number in self.lost_commits:
             following = min(number + 1, self.end - 1)
             text = self.planned.get(following) or self._offset_log(following)
-            commit = checkpoints.commit_text(checkpoints.watermark_ms(text) if text else 0)
+            commit = checkpoints.format_commit(checkpoints.read_watermark_ms(text) if text else 0)
             checkpoints.write_log(self.checkpoint, COMMITS, number, commit)
         if not self.has_metadata and (self.lost_offsets or self.planned):
             checkpoints.write_metadata(self.checkpoint)  # Spark refuses logs without it
         for number, text in self.planned.items():
             if not text and number >= self.end and number == max(self.planned):
                 checkpoints.remove_log(self.checkpoint, OFFSETS, number)
-        for number in checkpoints.log_numbers(self.checkpoint, COMMITS):
+        for number in checkpoints.list_batches(self.checkpoint, COMMITS):
             if number not in self.committed and number not in self.lost_commits:
-                checkpoints.remove_log(self.checkpoint, COMMITS, number)  # it is run again
+                checkpoints.remove_log(self.checkpoint, COMMITS, number)  # the batch runs again
         if self.has_spark_state and not self.is_repartitioned:
-            newest = checkpoints.log_numbers(self.checkpoint, OFFSETS)
+            newest = checkpoints.list_batches(self.checkpoint, OFFSETS)
             checkpoints.remove_state_after(self.checkpoint, newest[-1] + 1 if newest else 0)
         if self.lost_offsets:
             first, last = self.lost_offsets[0], self.lost_offsets[-1]
@@ -261,8 +261,8 @@ class _Repair:
 
 
 def _differ(record: BatchRecord, offsets: str) -> bool:
-    """Whether a record and Spark's log tell different rows."""
+    """Whether a record and Spark's log name different rows."""
     if record.offset_log:
-        return source_offsets(record.offset_log) != source_offsets(offsets)
-    ends = checkpoints.ends_of(offsets)
+        return read_source_offsets(record.offset_log) != read_source_offsets(offsets)
+    ends = checkpoints.read_ends(offsets)
     return any(record.end.get(name, end) != end for name, end in ends.items())

@@ -1,0 +1,1 @@
+"""Penstock from Python: what the commands do, as functions that return objects."""

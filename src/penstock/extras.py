@@ -1,0 +1,43 @@
+"""Imports packages that only an extra of Penstock installs, or says which extra is missing."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from penstock.errors import InputError
+
+#: Optional packages by the name that Python imports: the name for pip, and the extra.
+OPTIONAL = {
+    "duckdb": ("duckdb", "nexmark"),
+    "matplotlib": ("matplotlib", "plots"),
+    "sklearn": ("scikit-learn", "demo"),
+}
+
+
+def import_optional(module: str, purpose: str) -> Any:
+    """Import a module of an optional package; `InputError` if the package is missing.
+
+    Such imports take up to a second, so they stand where the module is used.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != module.partition(".")[0]:
+            raise  # the package is there, but something that it needs is not
+        raise missing_package(module, purpose) from None
+
+
+def check_optional(module: str, purpose: str) -> None:
+    """Raise `InputError` if an optional package is missing, without the time of an import."""
+    if find_spec(module) is None:
+        raise missing_package(module, purpose)
+
+
+def missing_package(module: str, purpose: str) -> InputError:
+    """Return the error for a missing package.
+
+    >>> print(missing_package("sklearn.tree", "pipeline dns"))
+    pipeline dns: needs scikit-learn: pip install 'penstock[demo]'
+    """
+    package, extra = OPTIONAL[module.partition(".")[0]]
+    return InputError(purpose, f"needs {package}: pip install 'penstock[{extra}]'")
