@@ -1,0 +1,1 @@
+"""Scaling without a controller: every operator instance decides alone."""

@@ -1,0 +1,1 @@
+"""Model checker of the scaling protocol: every interleaving in small pipelines."""

@@ -1,0 +1,1 @@
+"""Scaling without a controller in real processes that talk over TCP on this machine."""

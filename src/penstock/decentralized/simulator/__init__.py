@@ -1,0 +1,1 @@
+"""A pipeline of operator instances in discrete time, each of which decides alone."""
