@@ -1,0 +1,1 @@
+"""Shows runs in a browser, live or finished; everything is read from run directories."""

@@ -1,0 +1,111 @@
+"""Decides on metrics from Prometheus in a loop, and keeps a run directory of it."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.control.clock import run_clock
+from penstock.control.decider import Decider
+from penstock.control.execution import Patience
+from penstock.control.loop import LoopSchedule, Tick, run_loop
+from penstock.control.registry import find_policy
+from penstock.core.frozen_dict import FrozenDict
+from penstock.core.guards import Guards
+from penstock.core.policy import RunFacts
+from penstock.core.snapshot import Snapshot
+from penstock.files.lock import Lock
+from penstock.prometheus.metric_map import MetricMap
+from penstock.prometheus.metric_snapshot import read_snapshot
+from penstock.prometheus.query_client import PrometheusClient
+from penstock.prometheus.watched_engine import WatchedEngine, Webhook
+from penstock.runs.control_file import ControlFile
+from penstock.runs.journal_header import make_header
+from penstock.runs.preparation import parse_params
+from penstock.runs.result import RunResult
+from penstock.runs.run_directory import LOCK, begin_run, finish_run
+from penstock.runs.scores import Scores
+
+PROMETHEUS = "prometheus"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSpec:
+    """Everything that decides what a watch does."""
+
+    url: str
+    mapped: MetricMap
+    policy: str
+    params: Mapping[str, Any] = field(default_factory=FrozenDict)
+    guards: Mapping[str, Any] = field(default_factory=FrozenDict)
+    interval_s: float = 15.0
+    duration_s: float = math.inf
+    objective_s: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Write as plain dictionaries, for run.toml and the journal."""
+        data = {
+            "query": self.mapped.name,
+            "engine": PROMETHEUS,
+            "prometheus": re.sub(r"//[^/@]*@", "//", self.url),  # without a password
+            "interval_s": self.interval_s,
+            "policy": self.policy,
+            "params": dict(self.params),
+            "guards": dict(self.guards),
+            "objective_s": self.objective_s,
+        }
+        return {key: value for key, value in data.items() if value not in (None, {})}
+
+
+def make_decider(spec: WatchSpec) -> Decider:
+    """Return the policy with its parameters and guards."""
+    policy = find_policy(spec.policy)
+    defaults = policy.params_for(RunFacts(objective_s=spec.objective_s))
+    params = parse_params(policy, defaults, spec.params)
+    return Decider(policy, params, Guards.parse(dict(spec.guards), "guard"))
+
+
+def watch(
+    spec: WatchSpec,
+    directory: Path | None,
+    webhook: Webhook | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Tick]:
+    """Yield ticks until the time is up or `stop` returns True; without a webhook, a dry run."""
+    decider, clock, client = make_decider(spec), run_clock(), PrometheusClient(spec.url)
+    schedule = LoopSchedule(duration_s=spec.duration_s, interval_s=spec.interval_s)
+
+    def observe(at: float) -> Snapshot:
+        return read_snapshot(client, spec.mapped, at)
+
+    engine = WatchedEngine(observe, clock, webhook.send if webhook else None, stop=stop)
+    header = make_header(
+        spec.to_json(), decider, schedule, engine_kind=PROMETHEUS, objective_s=spec.objective_s
+    )
+    scores = Scores(spec.objective_s)
+    with ExitStack() as stack:
+        journal = None
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(Lock(directory / LOCK))
+            journal = stack.enter_context(begin_run(directory, spec.to_json(), header))
+            journal.carry = scores.to_json
+        for tick in run_loop(
+            engine,
+            decider,
+            schedule,
+            clock=clock,
+            patience=Patience(),
+            dry_run=webhook is None,
+            stop=stop,
+            controls=ControlFile(directory) if directory is not None else None,
+        ):
+            scores.add(tick)
+            if journal is not None:
+                journal.write(tick)
+            yield tick
+        if directory is not None:
+            finish_run(directory, RunResult(spec=spec.to_json(), scores=scores.result()))
