@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -32,6 +33,12 @@ def test_figures_can_be_read_by_name(run: penstock.Run) -> None:
         data["replicas"]["max"], data["replica_hours"],
     )  # fmt: skip
     assert result.objective.objective_s == 10
+
+
+@pytest.mark.parametrize("name", ["ticks", "decisions"])
+def test_the_documentation_of_a_table_names_its_columns(run: penstock.Run, name: str) -> None:
+    text = getattr(penstock.Run, name).__doc__
+    assert re.findall(r"`(\w+)`", text) == getattr(run, name).column_names
 
 
 def test_one_row_per_tick_and_operator(run: penstock.Run) -> None:

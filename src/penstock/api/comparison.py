@@ -20,6 +20,7 @@ class Comparison:
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
         """Use `penstock.compare` to get one."""
+        #: The runs by name.
         self.runs = dict(runs)
         self._results: dict[str, RunResult] = {name: run.result for name, run in runs.items()}
 
@@ -52,6 +53,11 @@ def compare(runs: Iterable[Run] | Mapping[str, Run]) -> Comparison:
     """Compare finished runs; without names, each is called by its policy, or its directory.
 
     `NotReadyError` if one of them has not finished.
+
+    >>> from penstock import compare, simulate
+    >>> both = compare([simulate("q1", policy=name, minutes=5) for name in ("ds2", "hpa-cpu")])
+    >>> both.table.select(["run", "workload"]).to_pylist()[1]
+    {'run': 'hpa-cpu', 'workload': 'cosine'}
     """
     named = dict(runs) if isinstance(runs, Mapping) else _name_runs(list(runs))
     if not named:
@@ -60,7 +66,7 @@ def compare(runs: Iterable[Run] | Mapping[str, Run]) -> Comparison:
 
 
 def _name_runs(runs: list[Run]) -> dict[str, Run]:
-    """Name runs by what tells them apart: policy, then workload too, then their number."""
+    """Name runs by policy; if that is not unique, with workload; otherwise, by number."""
     by_policy = [str(run.spec.get("policy")) for run in runs]
     by_load = [f"{run.spec.get('policy')}, {run.spec.get('workload')}" for run in runs]
     numbered = [f"{name} ({number})" for number, name in enumerate(by_policy, start=1)]

@@ -27,8 +27,7 @@ def decide(
 
     >>> parse = {"parallelism": 4, "input_rate": 400, "output_rate": 400, "busy": 1.0}
     >>> now = {"at": 30, "offered": {"parse": 700}, "operators": {"parse": parse}}
-    >>> from penstock.control.registry import DEFAULT_SIMULATED_POLICY
-    >>> [decision] = decide(now, DEFAULT_SIMULATED_POLICY, guards={"overprovision": 1.2})
+    >>> [decision] = decide(now, policy="ds2", guards={"overprovision": 1.2})
     >>> decision.targets["parse"].wanted, decision.targets["parse"].why[-28:]
     (9, 'wanted = ceil(700 / 100) = 7')
     """

@@ -18,7 +18,7 @@ from penstock.runs.observer import StopRequest
 from penstock.runs.preparation import LaunchOptions
 from penstock.runs.run_directory import SPEC_FILE, read_run
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
-from penstock.runs.spec import SparkSpec
+from penstock.runs.spec import SparkSpec, default_policy
 from penstock.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -55,9 +55,17 @@ def run(
     happens to stderr; by default on a terminal and in a notebook. Options are those of
     `penstock run`.
 
+        run = penstock.run("images", "pulsar", "ds2", speed_up=20)
+        run.result.latency_s.p95
+        live = orders.run(policy="ds2", out="runs/orders", background=True)
+        live.ticks.to_pandas()
+        live.stop()
+
     Raises `InputError` for a mistake before anything starts, and `RunError` if an operator failed
     or records were lost. Ctrl-C stops the run gently, then raises `KeyboardInterrupt`.
     """
+    if policy is None:
+        policy = default_policy(options.get("controller"))
     fields = spec_fields(workload, policy, options)
     spec = SparkSpec.from_json({"pipeline": _name_of(pipeline), **fields})
     objects = run_objects(workload, policy)
@@ -77,7 +85,7 @@ def run(
 
 
 class BackgroundExecution:
-    """One run of this process, in the thread that calls `carry_out` or in one of its own."""
+    """One run of this process, in the thread that calls `carry_out` or in a new one."""
 
     def __init__(
         self, prepared: PreparedSparkRun, directory: Path, options: LaunchOptions, view: RunView

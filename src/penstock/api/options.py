@@ -1,4 +1,4 @@
-"""Options of runs as keyword arguments: the fields of specs that have no argument of their own."""
+"""Options of runs as keyword arguments: the fields of specs without a separate argument."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict
@@ -14,34 +14,55 @@ CUSTOM = "custom"
 class CommonOptions(TypedDict, total=False):
     """Options of every run."""
 
+    #: Parameters of the policy, such as {"memory_s": 600}.
     params: Mapping[str, Any]
+    #: Guards, such as {"overprovision": 1.2, "cooldown_s": "off"}.
     guards: Mapping[str, Any]
+    #: Parameters of a workload that is given by its name.
     workload_params: Mapping[str, Any]
+    #: Length of the workload, or of a run without one.
     minutes: float
+    #: Seed of everything that is drawn at random.
     seed: int
+    #: Latency that the run should stay below.
     objective_s: float
+    #: Time between two decisions.
     interval_s: float
+    #: Replicas at the start: one number for all operators, or a number by operator.
     initial: Mapping[str, int] | int
 
 
 class SimulationOptions(CommonOptions, total=False):
     """Options of a simulated run; see `penstock simulate --help`."""
 
+    #: Profile of the simulated engine: its name, or a .toml file.
     engine: str
+    #: Changes of the profile, such as {"monitor.lag_slope": "regression"}.
     profile: Mapping[str, Any]
+    #: "operator": replicas by operator; "reactive": one parallelism for all operators.
     mode: str
 
 
 class RunOptions(CommonOptions, total=False):
     """Options of a run on Spark; see `penstock run --help`."""
 
+    #: "none": each replica decides alone, without a control loop; default: "loop".
+    controller: str
+    #: Divides all times of workload, policy and guards; rates stay.
     speed_up: float
+    #: Multiplies all rates of the workload.
     rate_scale: float
+    #: Decide, but change nothing.
     dry_run: bool
+    #: Target length of a batch; a speed-up does not divide it.
     batch_s: float
+    #: "local-cluster[WORKERS,CORES,MB]", or "local[N]"; default: one process.
     master: str
+    #: The fewest and the most executors, such as "1:4".
     executors: str
+    #: Size limit of the journal.
     journal_mb: float
+    #: For how long an operator that fails is restarted.
     retry_minutes: float
 
 

@@ -83,24 +83,45 @@ class Run:
 
     @property
     def ticks(self) -> "pa.Table":
-        """An Arrow table with one row per tick: load, replicas, latency, records."""
+        """An Arrow table with one row per tick: load, replicas, latency, records.
+
+        Columns: `at_s`, `offered_per_s`, `replicas`, `requested`, `executors`, `latency_mean_s`,
+        `latency_p95_s`, `offered_records`, `processed_records`, `dropped_records`,
+        `backlog_records`, `applied`, `error`.
+        """
         from penstock.reports.arrow_tables import ticks_table  # noqa: PLC0415
 
         return ticks_table(self._ticks)
 
     @property
     def operators(self) -> "pa.Table":
-        """An Arrow table with one row per tick and operator: everything that was measured."""
+        """An Arrow table with one row per tick and operator: everything that was measured.
+
+        Columns: `at_s`, `operator`, `running`, `requested`, `arrivals_per_s`, and the measures
+        of `OperatorSnapshot`.
+        """
         from penstock.reports.arrow_tables import operators_table  # noqa: PLC0415
 
         return operators_table(self._ticks)
 
     @property
     def decisions(self) -> "pa.Table":
-        """An Arrow table with one row per decision and operator: wanted replicas and reasons."""
+        """An Arrow table with one row per decision and operator: wanted replicas and reasons.
+
+        Columns: `at_s`, `operator`, `current`, `proposed` (by the policy), `wanted` (after the
+        guards), `reason`, `formula`, `guards`, `applied`.
+        """
         from penstock.reports.arrow_tables import decisions_table  # noqa: PLC0415
 
         return decisions_table(self._ticks)
+
+    def rows(self, topic: str, last: int | None = None) -> "pa.Table":
+        """Return the rows of a topic of a run on Spark: all that it keeps, or the `last` ones."""
+        from penstock.runs.topic_inspection import read_rows  # noqa: PLC0415
+
+        if self.directory is None:
+            raise InputError("run", "has no directory: only runs on Spark have topics")
+        return read_rows(self.directory, topic, last)
 
     def explain(self, at: float | None = None, operator: str | None = None) -> str:
         """Explain why replicas changed and why not: the whole run, or the tick nearest to `at`."""
@@ -181,9 +202,10 @@ class Run:
 
 
 class Picture:
-    """A picture that a notebook shows; `svg` is its text."""
+    """A picture that a notebook shows."""
 
     def __init__(self, svg: str) -> None:
+        #: The picture as SVG.
         self.svg = svg
 
     def _repr_svg_(self) -> str:
