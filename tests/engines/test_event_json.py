@@ -25,6 +25,12 @@ from penstock.engines.events import (
     UnknownEvent,
     kind_of,
 )
+from penstock.engines.query_events import (
+    ExecutorEffectEvent,
+    QueryEndedEvent,
+    QueryStartedEvent,
+    VerdictEvent,
+)
 from penstock.errors import InputError
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -72,7 +78,8 @@ def test_kinds_are_the_words_of_the_journal() -> None:
     assert {event_class.KIND for event_class in CLASSES} == {
         "running", "restart", "resumed", "dropped", "failed", "held", "restarting", "revived",
         "slow-batch", "step", "rescaled", "executors", "behind", "caught-up", "late", "retried",
-        "gave-up", "late-tick", "resumed-run",
+        "gave-up", "late-tick", "resumed-run", "control", "query-started", "query-ended",
+        "executor-effect", "verdict",
     }  # fmt: skip
 
 
@@ -111,6 +118,26 @@ LINES = [
     (
         '{"at":1.5,"kind":"executors","alive":1,"asked":3,"before":1,"why":"more-replicas"}',
         ExecutorsRequestedEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"executors","alive":1,"asked":3,"before":1,"why":"more-replicas",'
+        '"needs":"words 3"}',
+        ExecutorsRequestedEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"query-started","operator":"a","query_id":"7e5f","backlog":"offsets"}',
+        QueryStartedEvent,
+    ),
+    ('{"at":1.5,"kind":"query-ended","operator":"a","error":""}', QueryEndedEvent),
+    (
+        '{"at":1.5,"kind":"executor-effect","operator":"a","before":1,"executors":3,'
+        '"rows_per_s_before":300.0,"rows_per_s":900.0,"batches":10}',
+        ExecutorEffectEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"verdict","operator":"a","culprit":"driver","evidence":"4 of 5 s",'
+        '"advice":"list fewer files"}',
+        VerdictEvent,
     ),
     ('{"at":1.5,"kind":"executors","alive":3,"asked":3,"after_s":4.5}', ExecutorsReadyEvent),
     ('{"at":1.5,"kind":"executors","alive":2,"asked":3,"why":"lost"}', ExecutorLostEvent),

@@ -20,7 +20,7 @@ DUE = pa.array([10, 20], TIMESTAMP)
 def called(function: Any, *ids: int, writes: str = "id long", resource: Any = None) -> Any:
     """What comes out for orders with these ids; the resource is opened by somebody else."""
     opens = None if resource is None else (lambda: None)
-    return call_batch(operator(function, writes, resource=opens), batch(*ids), resource)
+    return call_batch(operator(function, writes, resource=opens), batch(*ids), resource).get("out")
 
 
 def test_the_function_does_not_see_the_stamps_and_rows_keep_theirs() -> None:
@@ -83,7 +83,7 @@ def test_stamps_of_other_numbers_of_rows_are_estimated_by_position() -> None:
     st.lists(st.integers(0, 2**40), min_size=1, max_size=30), st.integers(min_value=1, max_value=90)
 )
 def test_estimated_stamps_follow_the_formula(given_stamps: list[int], rows: int) -> None:
-    made = call_batch(operator(lambda _: {"id": [0] * rows}, "id long"), batch(*given_stamps))
+    made = called(lambda _: {"id": [0] * rows}, *given_stamps)
     expected = [given_stamps[(j * len(given_stamps)) // rows] for j in range(rows)]
     assert made is not None and stamps(made) == expected
 

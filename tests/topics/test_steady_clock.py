@@ -1,5 +1,7 @@
 """Whoever sets the wall clock back stops nothing."""
 
+import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,3 +78,27 @@ def test_a_producer_goes_on_when_the_wall_clock_is_set_back(tmp_path: Path, cloc
     (events,) = [pa.concat_arrays([b["_event"] for b in topic.read(0, 100)]).cast("int64")]
     stamps = events.to_pylist()
     assert stamps == sorted(stamps)
+
+
+def test_a_producer_that_is_given_no_clock_goes_on_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall, back_s, sleeps = time.time, [0.0], []
+    monkeypatch.setattr(time, "time", lambda: wall() - back_s[0])
+
+    def sleep(seconds: float) -> None:
+        back_s[0] = 3600.0
+        sleeps.append(seconds)
+        assert len(sleeps) < 1000, "it waits for the hour to pass"
+        threading.Event().wait(seconds)
+
+    topic = Topic.create(tmp_path / "in", parse_schema("id long"))
+    with TopicWriter(topic, "test") as writer:
+        Producer(
+            writer,
+            lambda first, due: pa.table({"id": range(first, first + len(due))}),
+            Workload.of_steps([100.0], step_s=0.2),
+            sleep=sleep,
+            step_s=0.01,
+        ).run()
+    assert topic.refresh() == 20

@@ -6,8 +6,8 @@ from types import NoneType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
+from penstock.engines.base_event import BaseEvent
 from penstock.engines.events import (
-    BaseEvent,
     DroppedEvent,
     Event,
     KnownEvent,

@@ -6,19 +6,15 @@ metadata. A field that is None is left out, unless its metadata say `is_nullable
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
-from penstock.core.frozen_dict import FrozenDict
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaseEvent:
-    """What every event has: a time of the run, and the operator it is about ("" for none)."""
-
-    at: float
-    operator: str = ""
-    #: Fields of another version that this one does not know.
-    extra: Mapping[str, Any] = field(default_factory=FrozenDict)
+from penstock.engines.base_event import BaseEvent
+from penstock.engines.query_events import (
+    ExecutorEffectEvent,
+    QueryEndedEvent,
+    QueryStartedEvent,
+    VerdictEvent,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +153,8 @@ class ExecutorsRequestedEvent(BaseEvent):
     requested: int = field(metadata={"key": "asked"})
     before: int
     reason: str = field(metadata={"key": "why"})
+    #: Queries that share the executors, and what each one needs; only attached runs have it.
+    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,6 +242,22 @@ class ResumedRunEvent(BaseEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControlEvent(BaseEvent):
+    """A person asked the loop for something; it takes effect with this tick."""
+
+    KIND: ClassVar[str] = "control"
+    #: pause, resume, pin, unpin, bounds, dry-run-on or dry-run-off.
+    action: str
+    who: str
+    #: When, in seconds since 1970, and which line of control.jsonl.
+    asked_at: float
+    number: int
+    replicas: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownEvent(BaseEvent):
     """An event of another version; all its fields are `extra`."""
 
@@ -255,6 +269,7 @@ KnownEvent: TypeAlias = (
     | RestartingEvent | RevivedEvent | SlowBatchEvent | StepEvent | RescaledEvent
     | ExecutorsRequestedEvent | ExecutorsReadyEvent | ExecutorLostEvent | BehindEvent
     | CaughtUpEvent | LateEvent | RetriedEvent | GaveUpEvent | LateTickEvent | ResumedRunEvent
+    | ControlEvent | QueryStartedEvent | QueryEndedEvent | ExecutorEffectEvent | VerdictEvent
 )  # fmt: skip
 Event: TypeAlias = KnownEvent | UnknownEvent
 

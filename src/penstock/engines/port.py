@@ -14,6 +14,9 @@ from penstock.core.snapshot import Snapshot
 from penstock.engines.events import Event
 from penstock.errors import InputError, nearest
 
+#: The name under which an engine that scales hosts, not operators, counts them.
+HOSTS = "hosts"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:

@@ -9,7 +9,7 @@ from penstock.pipelines.description import VERSION
 from penstock.pipelines.renames import Renames, find_renames, rename
 from penstock.topics.schema import compare_schemas, parse_schema
 
-_FIXED = ("kind", "reads", "writes", "slicing")
+_FIXED = ("kind", "reads", "writes", "outputs", "slicing")
 #: Parts of an operator or a topic that are compared elsewhere, or not at all.
 _APART = (*_FIXED, "schema", "options", "was")
 
@@ -61,6 +61,8 @@ def _whole(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[PipelineC
         )
     if old["objective_s"] != new["objective_s"]:
         yield _differs("objective_s", old["objective_s"], new["objective_s"])
+    if old.get("hosts") != new.get("hosts"):
+        yield _differs("hosts", old.get("hosts"), new.get("hosts"))
 
 
 def _renamed(renames: Renames) -> Iterator[PipelineChange]:
@@ -142,10 +144,26 @@ def _operator_changes(
             if key != "kind":
                 hint += "; a topic that has another name now is declared with was=OLD_NAME"
             yield _differs(f"{name}: {key}", old.get(key), new[key], verdict="refused", hint=hint)
+    yield from _output_changes(name, old, new)
     if old["kind"] == new["kind"]:
         yield from _state_changes(name, old.get("slicing") or {}, new["slicing"] or {})
     yield from _other_changes(name, old["options"], new["options"])
     yield from _other_changes(name, old, new)
+
+
+def _output_changes(
+    name: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[PipelineChange]:
+    """Yield changes of further output topics, which no earlier row depends on."""
+    before, after = (about.get("outputs", [])[1:] for about in (old, new))
+    for topic in before:
+        if topic not in after:
+            hint = "its rows stay in the run directory"
+            yield PipelineChange(what=f"{name}: no longer writes {topic!r}", hint=hint)
+    for topic in after:
+        if topic not in before:
+            hint = "rows from before are not there"
+            yield PipelineChange(what=f"{name}: also writes {topic!r}", hint=hint)
 
 
 def _state_changes(

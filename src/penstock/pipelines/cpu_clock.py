@@ -16,10 +16,10 @@ def processor_s() -> float:
     return time.process_time() + _emulated_s
 
 
-def emulate_work(seconds: float) -> None:
-    """Wait, and count the time as computation."""
+def emulate_work(seconds: float, waited_s: float = 0.0) -> None:
+    """Wait, and count the time as computation; what was waited before need not be waited again."""
     global _emulated_s
-    time.sleep(seconds)
+    time.sleep(max(0.0, seconds - waited_s))
     _emulated_s += seconds
 
 

@@ -26,6 +26,7 @@ def describe(pipeline: Pipeline) -> dict[str, Any]:
         "name": pipeline.name,
         "summary": pipeline.summary,
         "objective_s": pipeline.objective_s,
+        **({"hosts": pipeline.hosts.describe()} if pipeline.hosts else {}),
         "topics": {topic.name: _topic(topic) for topic in pipeline.topics.values()},
         "produces": {
             feed.topic: {
@@ -66,6 +67,7 @@ def _operator(operator: Operator) -> dict[str, Any]:
         "kind": operator.kind,
         "reads": list(operator.reads),
         "writes": operator.writes,
+        **({"outputs": list(operator.outputs)} if operator.extra_outputs else {}),
         "options": {**_plain(operator.options), "resource": name},
         "slicing": find_kind(operator.kind).describe_state(operator),
         "code": digest(operator.function),
@@ -75,7 +77,9 @@ def _operator(operator: Operator) -> dict[str, Any]:
 
 
 def _plain(options: Options) -> dict[str, Any]:
-    return {name: value for name, value in asdict(options).items() if name != "resource"}
+    plain = {name: value for name, value in asdict(options).items() if name != "resource"}
+    whole = plain.pop("whole_commits")
+    return {**plain, "whole_commits": list(whole)} if whole else plain
 
 
 def _code(code: CodeType) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
+from penstock.pipelines.output_rows import split_outputs
 from penstock.pipelines.row_conversion import fit_rows
 from penstock.pipelines.source_location import line_of, place_of
 from penstock.pipelines.topic_declaration import MakeRows
@@ -21,24 +22,25 @@ from penstock.topics.schema import EVENT, with_event
 
 def call_batch(
     operator: Operator, batch: pa.RecordBatch, resource: Any = None
-) -> pa.RecordBatch | None:
-    """Call the function and return its rows under the schema of its topic, or None without rows.
+) -> dict[str, pa.RecordBatch]:
+    """Call the function and return its rows by topic, each under the schema of its topic.
 
     Exceptions of the function propagate. `InputError` means that its result does not fit, which
     other rows would not change.
     """
     if batch.num_rows == 0:
-        return None
+        return {}
     given = batch.drop_columns([EVENT])
     with_resource = operator.options.resource is not None
     result = operator.function(given, resource) if with_resource else operator.function(given)
-    if result is None:
-        return None
     try:
-        rows = _fitted(operator, result, batch.column(EVENT))
+        outputs = {
+            topic: _fitted(operator, topic, rows, batch.column(EVENT))
+            for topic, rows in split_outputs(result, operator.outputs).items()
+        }
     except InputError as wrong:
         raise wrong.under(operator.name).at(operator.where) from None
-    return rows if rows.num_rows else None
+    return {topic: rows for topic, rows in outputs.items() if rows.num_rows}
 
 
 def call_frame(operator: Operator, *given: Any) -> Any:
@@ -59,10 +61,10 @@ def chunks(batch: pa.RecordBatch, max_rows: int | None) -> Iterator[pa.RecordBat
         yield batch.slice(begin, max_rows)
 
 
-def _fitted(operator: Operator, result: Any, stamps: pa.Array) -> pa.RecordBatch:
-    schema = operator.output_schema
+def _fitted(operator: Operator, topic: str, result: Any, stamps: pa.Array) -> pa.RecordBatch:
+    schema = operator.output_schemas.get(topic)
     if schema is None:
-        raise InputError("writes", f"topic {operator.writes!r} is not declared")
+        raise InputError("writes", f"topic {topic!r} is not declared")
     if not isinstance(result, pa.RecordBatch | pa.Table | Mapping):
         hint = "a pa.RecordBatch, a pa.Table, a dictionary of columns, or None for no rows"
         raise InputError("result", f"must be rows, got {type(result).__name__}", hint)

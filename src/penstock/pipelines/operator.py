@@ -21,9 +21,11 @@ OnError = Literal["stop", "dead-letter"]
 class Options:
     """How an operator is run."""
 
+    #: The fewest replicas that a policy may give it.
     min_replicas: int = 1
+    #: The most replicas that a policy may give it.
     max_replicas: int = 8
-    #: At the start.
+    #: Replicas at the start.
     replicas: int = 1
     #: Which replica gets a record: "even", "load" (the least busy one) or "key:COLUMN".
     grouping: str = "even"
@@ -41,8 +43,10 @@ class Options:
     chunk_rows: int | None = None
     #: Seconds that one call of the function may take; after that its process is ended.
     call_timeout_s: float | None = None
-    #: What happens to rows that the function fails on.
+    #: Rows that the function fails on: "stop" the run, or "dead-letter" them to NAME-errors.
     on_error: OnError = "stop"
+    #: Inputs of which a batch takes whole commits only, at least one.
+    whole_commits: tuple[str, ...] = ()
     #: Of an ingest: the column with the event time of a row; None: the time of its arrival.
     time: str | None = None
 
@@ -55,12 +59,18 @@ class Options:
 class Operator:
     """A named step of a pipeline. Calling it calls the function."""
 
+    #: The name of its function, unless another was given.
     name: str
-    #: The name of its kind; see `pipelines/kinds`.
+    #: Its kind: frame, batch, sliced, native, ingest or egress.
     kind: str
+    #: The function that was decorated.
     function: Callable[..., Any]
+    #: The topics that it reads.
     reads: tuple[str, ...] = ()
+    #: The topic that it writes, the main one of several; None for an egress.
     writes: str | None = None
+    #: Further topics that its function returns rows for.
+    extra_outputs: tuple[str, ...] = ()
     options: Options = Options()
     #: How the state of a sliced operator is cut; None for all others.
     slicing: Slicing | None = None
@@ -78,11 +88,16 @@ class Operator:
         return find_kind(self.kind).scales
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        """The topics that its function returns rows for; the first is the main one."""
+        return (self.writes, *self.extra_outputs) if self.writes else ()
+
+    @property
     def fills(self) -> tuple[str, ...]:
         """Every topic that it writes: for output, dropped rows, failed rows, late rows."""
         errors = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
-        all_of_them = (self.writes, self.options.dropped_to, errors, self.late_to)
-        return tuple(topic for topic in all_of_them if topic)
+        others = (self.options.dropped_to, errors, self.late_to)
+        return (*self.outputs, *(topic for topic in others if topic))
 
     @property
     def late_to(self) -> str | None:
@@ -91,8 +106,14 @@ class Operator:
 
     @property
     def output_schema(self) -> pa.Schema | None:
-        """Columns of its output, without `_event`; None if they are not declared."""
+        """Columns of its main output, without `_event`; None if they are not declared."""
         return self._schema(self.writes) if self.writes else None
+
+    @property
+    def output_schemas(self) -> dict[str, pa.Schema]:
+        """Columns of each topic of its outputs that is declared, without `_event`."""
+        known = {topic: self._schema(topic) for topic in self.outputs}
+        return {topic: schema for topic, schema in known.items() if schema is not None}
 
     @property
     def input_schema(self) -> pa.Schema | None:
@@ -114,12 +135,21 @@ class Operator:
         """Run it on a few rows, without a stream; the default schema is the declared one.
 
         A batch operator needs no Spark. Rows without `_event` all get the same one, and the
-        result leaves it out.
+        result leaves it out. With several output topics, the result is that of the main one.
         """
-        # running processes do not load the try-out
-        from penstock.pipelines.try_out import try_rows  # noqa: PLC0415
+        return self.try_outputs(rows, schema, spark).get(self.writes or "", [])
 
-        return try_rows(self, rows, schema, spark)
+    def try_outputs(
+        self,
+        rows: Sequence[Mapping[str, Any]] | pa.Table,
+        schema: str | pa.Schema | None = None,
+        spark: "SparkSession | None" = None,
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Run it on a few rows, as `try_rows`; return the rows of every topic that it writes."""
+        # running processes do not load the try-out
+        from penstock.pipelines.try_out import try_outputs  # noqa: PLC0415
+
+        return try_outputs(self, rows, schema, spark)
 
     def _schema(self, topic: str) -> pa.Schema | None:
         declared = self.topics.get(topic)

@@ -62,7 +62,7 @@ class OperatorDecorators:
     def batches(
         self,
         reads: str | Sequence[str],
-        writes: str,
+        writes: str | Sequence[str],
         *,
         min_replicas: int = 1,
         max_replicas: int = 8,
@@ -76,15 +76,20 @@ class OperatorDecorators:
         chunk_rows: int | None = None,
         call_timeout_s: float | None = None,
         on_error: OnError = "stop",
+        whole_commits: bool | Sequence[str] = False,
         was: str | None = None,
     ) -> Decorator:
         """Add a function over Arrow batches: fn(batch) -> batch, or fn(batch, resource).
 
         It may return a `pa.RecordBatch`, a `pa.Table`, a dictionary of columns, or None for no
-        rows, and does not see `_event`. `resource` is called once in each process; its
-        result is passed to every call. A call that takes longer than `call_timeout_s` ends its
-        process. With on_error="dead-letter" rows that the function fails on go to the topic
-        NAME-errors, and the others are processed.
+        rows, and does not see `_event`. With several topics in `writes` it returns a dictionary
+        of such rows by topic; the first topic is the main output, which is counted.
+
+        `resource` is called once in each process; its result is passed to every call. A call that
+        takes longer than `call_timeout_s` ends its process. With `whole_commits` a batch ends
+        where a commit of these inputs ends; True means all inputs. A commit is what one batch of
+        the operator before has written. With on_error="dead-letter" rows that the function fails
+        on go to the topic NAME-errors, and the others are processed.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -99,13 +104,14 @@ class OperatorDecorators:
             chunk_rows=chunk_rows,
             call_timeout_s=call_timeout_s,
             on_error=on_error,
+            whole_commits=_topics_of(whole_commits, reads),
         )
         return self.of_kind("batch", reads, writes, options, was)
 
     def sliced(
         self,
         reads: str | Sequence[str],
-        writes: str,
+        writes: str | Sequence[str],
         *,
         key: Names | Mapping[str, Names] = (),
         state: str = "",
@@ -122,6 +128,7 @@ class OperatorDecorators:
         replicas: int = 1,
         queue_limit: int | None = None,
         call_timeout_s: float | None = None,
+        whole_commits: bool | Sequence[str] = False,
         was: str | None = None,
     ) -> Decorator:
         """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
@@ -129,6 +136,11 @@ class OperatorDecorators:
         It is called for one slice at a time, with the rows of that slice and a `State` that
         stores the columns of `state` by `key`. A ready-made function declares them itself:
         `pipeline.sliced("words", "counts", name="count")(counts(by="word"))`.
+
+        With several topics in `writes` it returns a dictionary of rows by topic; the first topic
+        is the main output, which is counted. With `whole_commits` a batch ends where a commit of
+        these inputs ends, such as what one batch of the operator before has written; True means
+        all inputs.
 
         The watermark is the latest time of the source batches that were read completely, minus
         `delay_s`; with several inputs it is the earliest. Late rows are counted, and go to
@@ -141,6 +153,7 @@ class OperatorDecorators:
             replicas=replicas,
             queue_limit=queue_limit,
             call_timeout_s=call_timeout_s,
+            whole_commits=_topics_of(whole_commits, reads),
         )
 
         def decorate(function: Callable[..., Any]) -> Operator:
@@ -198,7 +211,7 @@ class OperatorDecorators:
         self,
         ready: Ready,
         inputs: Sequence[str],
-        writes: str,
+        writes: str | Sequence[str],
         slices: int,
         delay_s: float,
         ttl_s: float | None,
@@ -212,6 +225,9 @@ class OperatorDecorators:
                 hint = f"declare it before: pipeline.topic({topic!r}, ...)"
                 raise InputError("reads", f"the columns of {topic!r} are not known", hint)
             schemas[topic] = declared.schema
+        if not isinstance(writes, str):
+            hint = "let an operator that reads this topic write the others"
+            raise InputError("writes", "a ready-made function writes one topic", hint)
         if writes not in self.declared:
             schema = ready.output_schema(schemas)
             self.declared[writes] = DeclaredTopic(name=writes, schema=schema)
@@ -235,7 +251,10 @@ class OperatorDecorators:
         replicas: int = 1,
         was: str | None = None,
     ) -> Decorator:
-        """Add a function that writes outside: fn(df) -> df.writeStream with format and options."""
+        """Add a function that writes outside: fn(df) -> df.writeStream with format and options.
+
+        What a kill leaves in the sink depends on the sink; see docs/production.md.
+        """
         options = Options(min_replicas=min_replicas, max_replicas=max_replicas, replicas=replicas)
         return self.of_kind("egress", reads, None, options, was)
 
@@ -243,7 +262,7 @@ class OperatorDecorators:
         self,
         kind: str,
         reads: str | Sequence[str],
-        writes: str | None,
+        writes: str | Sequence[str] | None,
         options: Options = Options(),  # noqa: B008  (immutable)
         was: str | None = None,
     ) -> Decorator:
@@ -262,17 +281,19 @@ class OperatorDecorators:
         name: str,
         function: Callable[..., Any],
         reads: tuple[str, ...],
-        writes: str | None,
+        writes: str | Sequence[str] | None,
         options: Options,
         was: str | None,
         slicing: Slicing | None = None,
     ) -> Operator:
+        main, *others = (writes,) if isinstance(writes, str | None) else writes or (None,)
         operator = Operator(
             name=name,
             kind=kind,
             function=function,
             reads=reads,
-            writes=writes,
+            writes=main,
+            extra_outputs=tuple(topic for topic in others if topic is not None),
             options=options,
             slicing=slicing,
             was=was,
@@ -281,3 +302,10 @@ class OperatorDecorators:
         validation.check_new(operator, self.operators)
         self.operators[operator.name] = operator
         return operator
+
+
+def _topics_of(chosen: bool | Sequence[str], reads: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the topics that an option names; True means all inputs."""
+    if isinstance(chosen, bool):
+        chosen = reads if chosen else ()
+    return (chosen,) if isinstance(chosen, str) else tuple(chosen)

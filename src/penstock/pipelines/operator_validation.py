@@ -56,6 +56,9 @@ def _check_reads(operator: Operator) -> None:
     reads = operator.reads
     if len(set(reads)) < len(reads):
         raise InputError("reads", f"names a topic twice: {', '.join(reads)}")
+    for topic in operator.options.whole_commits:
+        if topic not in reads:
+            raise InputError("whole_commits", f"{topic!r} is not read", nearest(topic, reads))
 
 
 def _check_replicas(options: Options) -> None:
@@ -85,6 +88,9 @@ def _check_queue(options: Options) -> None:
         problem = f"must be below queue_size {size}, got {limit}"
         hint = "records beyond queue_size are dropped before operators upstream are held back"
         raise InputError("queue_limit", problem, hint)
+    if options.whole_commits and (timeout_s is not None or size is not None):
+        hint = "timeout_s and queue_size drop single rows of a commit; leave out one of the two"
+        raise InputError("whole_commits", "commits are not whole if rows are dropped", hint)
     if options.dropped_to is not None and timeout_s is None and size is None:
         hint = "records are dropped with timeout_s or queue_size; give one, or leave this out"
         raise InputError("dropped_to", "nothing is ever dropped", hint)

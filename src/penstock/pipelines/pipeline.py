@@ -1,23 +1,4 @@
-"""A pipeline: topics, and operators between them.
-
->>> import pyarrow as pa
->>> import pyarrow.compute as pc
->>> from penstock import Pipeline
->>> pipeline = Pipeline("orders", objective_s=2, summary="which orders are large?")
->>> pipeline.topic("orders", "id long, amount double")
->>> pipeline.topic("large", "id long, amount double")
->>> @pipeline.produces("orders")
-... def orders(first_id, due):
-...     ids = range(first_id, first_id + len(due))
-...     return pa.table({"id": ids, "amount": [float(i % 200) for i in ids]})
->>> @pipeline.batches(reads="orders", writes="large", max_replicas=4)
-... def large(batch):
-...     return batch.filter(pc.field("amount") > 100)
->>> large.try_rows([{"id": 1, "amount": 7.0}, {"id": 2, "amount": 107.0}])
-[{'id': 2, 'amount': 107.0}]
->>> pipeline.check().order
-('large',)
-"""
+"""A pipeline: topics, and operators between them."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from penstock.core.topology import Topology
 from penstock.errors import InputError
 from penstock.pipelines import validation
+from penstock.pipelines.host_declaration import Hosts
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator_decorators import OperatorDecorators
 from penstock.pipelines.topic_declaration import (
@@ -56,6 +38,24 @@ class Pipeline(OperatorDecorators):
     """A directed acyclic graph of operators joined by topics, declared piece by piece.
 
     The order of declarations does not matter: `check` looks at the whole pipeline.
+
+    >>> import pyarrow as pa
+    >>> import pyarrow.compute as pc
+    >>> from penstock import Pipeline
+    >>> pipeline = Pipeline("orders", objective_s=2, summary="which orders are large?")
+    >>> pipeline.topic("orders", "id long, amount double")
+    >>> pipeline.topic("large", "id long, amount double")
+    >>> @pipeline.produces("orders")
+    ... def orders(first_id, due):
+    ...     ids = range(first_id, first_id + len(due))
+    ...     return pa.table({"id": ids, "amount": [float(i % 200) for i in ids]})
+    >>> @pipeline.batches(reads="orders", writes="large", max_replicas=4)
+    ... def large(batch):
+    ...     return batch.filter(pc.field("amount") > 100)
+    >>> large.try_rows([{"id": 1, "amount": 7.0}, {"id": 2, "amount": 107.0}])
+    [{'id': 2, 'amount': 107.0}]
+    >>> pipeline.check().order
+    ('large',)
     """
 
     def __init__(
@@ -65,15 +65,20 @@ class Pipeline(OperatorDecorators):
         summary: str = "",
         *,
         idle_s: float | None = None,
+        hosts: Hosts | None = None,
     ) -> None:
         super().__init__()
         validation.check_name("pipeline", name)
+        #: The name of the pipeline, which names its runs.
         self.name = name
-        #: Latency objective.
+        #: Latency that its runs should stay below, in seconds.
         self.objective_s = objective_s
+        #: One sentence for lists of pipelines.
         self.summary = summary
         #: Seconds without rows after which an input no longer holds watermarks; None: never.
         self.idle_s = idle_s
+        #: Hosts that carry the slices of its operators; None: each operator scales by itself.
+        self.hosts = hosts
         self.feeds: dict[str, Feed] = {}
 
     def topic(
@@ -107,11 +112,13 @@ class Pipeline(OperatorDecorators):
     def produces(
         self, topic: str, arrivals: ArrivalName = "poisson", *, share: float = 1.0
     ) -> Callable[[Make], Make]:
-        """Let a function make the rows of a topic: fn(first_id, due) -> pa.Table.
+        """Let a function make the rows of a topic: fn(first_id, due) -> rows.
 
         It gets the number of the first record and the time at which each is due, and returns
-        one row for each. The workload decides when records are due. `share` is the part of
-        the workload that this topic gets, if several topics are in proportion.
+        one row for each: a `pa.Table` or a dictionary of columns. The workload decides when
+        records are due, `arrivals` how single ones are spread: "poisson", "deterministic" or
+        "bursty". `share` is the part of the workload that this topic gets, if several topics
+        are in proportion.
         """
 
         def decorate(function: Make) -> Make:
@@ -129,8 +136,8 @@ class Pipeline(OperatorDecorators):
         for operator in self.operators.values():
             if operator.options.on_error == "dead-letter":
                 _add(topics, errors_topic(operator.name), ERRORS_SCHEMA)
-            if operator.writes is not None:
-                _add(topics, operator.writes, None)
+            for topic in operator.outputs:
+                _add(topics, topic, None)
         for operator in self.operators.values():
             if operator.options.dropped_to is not None:
                 inputs = (topics[topic].schema for topic in operator.reads if topic in topics)

@@ -87,11 +87,12 @@ def rename_keys(mapping: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
 
 def _operator(about: Mapping[str, Any], topics: Mapping[str, str]) -> dict[str, Any]:
     slicing, options = about.get("slicing"), about["options"]
-    dropped_to = options.get("dropped_to")
+    dropped_to, outputs = options.get("dropped_to"), about.get("outputs")
     return {
         **about,
         "reads": [topics.get(name, name) for name in about["reads"]],
         "writes": topics.get(about["writes"], about["writes"]),
+        **({"outputs": [topics.get(n, n) for n in outputs]} if outputs else {}),
         "options": {**options, "dropped_to": topics.get(dropped_to, dropped_to)},
         "slicing": {**slicing, "keys": rename_keys(slicing["keys"], topics)} if slicing else None,
     }

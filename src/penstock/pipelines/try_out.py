@@ -22,31 +22,33 @@ if TYPE_CHECKING:
 _STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def try_rows(
+def try_outputs(
     operator: Operator,
     rows: Sequence[Mapping[str, Any]] | pa.Table,
     schema: str | pa.Schema | None = None,
     spark: "SparkSession | None" = None,
-) -> list[Row]:
-    """Run an operator on rows and return its output; see `Operator.try_rows`."""
+) -> dict[str, list[Row]]:
+    """Run an operator on rows and return its output by topic; see `Operator.try_rows`."""
     kind = find_kind(operator.kind)
     kind.check_try_out(operator)
     try:
         batch, stamped = _given(rows, _schema(operator, schema))
     except InputError as wrong:
         raise wrong.under(f"{operator.name}.try_rows") from None
-    results = kind.try_rows(operator, batch, spark)
-    return results if stamped else [_without_stamp(row) for row in results]
+    results = kind.try_outputs(operator, batch, spark)
+    if stamped:
+        return results
+    return {topic: [_without_stamp(row) for row in rows] for topic, rows in results.items()}
 
 
-def try_batch(operator: Operator, batch: pa.RecordBatch) -> list[Row]:
-    """Call the function of a batch operator, chunk by chunk."""
+def try_batch(operator: Operator, batch: pa.RecordBatch) -> dict[str, list[Row]]:
+    """Call the function of a batch operator, chunk by chunk; return its rows by topic."""
+    results: dict[str, list[Row]] = {topic: [] for topic in operator.outputs}
     with opened(operator) as resource:
-        called = (
-            call_batch(operator, chunk, resource)
-            for chunk in chunks(batch, operator.options.chunk_rows)
-        )
-        return [row for result in called if result is not None for row in result.to_pylist()]
+        for chunk in chunks(batch, operator.options.chunk_rows):
+            for topic, rows in call_batch(operator, chunk, resource).items():
+                results[topic] += rows.to_pylist()
+    return results
 
 
 def try_frame(operator: Operator, batch: pa.RecordBatch, spark: "SparkSession | None") -> list[Row]:

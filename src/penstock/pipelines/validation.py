@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from penstock.core.topology import Topology
 from penstock.errors import InputError, nearest
+from penstock.pipelines.host_declaration import check_hosts
 from penstock.pipelines.kinds.kind import Schemas, find_kind
 from penstock.pipelines.kinds.schemas import how_to_declare
 from penstock.pipelines.operator import Operator
@@ -74,6 +75,7 @@ def check(pipeline: "Pipeline") -> Topology:
     operators = tuple(pipeline.operators.values())
     for operator in operators:
         check_operator(operator)
+    check_hosts(pipeline)
     _check_feeds(pipeline)
     fillers = _fillers(pipeline)
     topics = pipeline.topics

@@ -12,12 +12,14 @@ is later than the watermark of the previous batch. An expired row is invisible, 
 reaches the oldest layer removes it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
+from penstock.core.frozen_dict import FrozenDict
 from penstock.state.chunk import Chunk, Times, join, none, same, take
 from penstock.state.keys import Columns, take_all, winners
 from penstock.state.layout import FOUND, NEVER, TIMER, Rows, StateLayout, make_layout, microseconds
@@ -27,7 +29,15 @@ from penstock.topics.hashing import hash_keys
 
 
 class State:
-    """Keyed rows of one slice. Times are event times in microseconds."""
+    """Keyed rows of one slice. Times are event times in microseconds.
+
+    A function for `Pipeline.sliced` gets the rows of a slice and its state:
+
+        def last_seen(batch, state):
+            known = state.get(batch.select(["user"]))  # one row for each key
+            state.put({"user": batch["user"], "page": batch["page"]})
+            return {"user": batch["user"], "page": batch["page"], "before": known["page"]}
+    """
 
     def __init__(
         self,
@@ -39,10 +49,22 @@ class State:
         before: int | None,
         now: int | None,
         ttl_us: int | None,
+        token: str,
+        input_starts: Mapping[str, int],
+        input_ends: Mapping[str, int],
     ) -> None:
+        #: The number of the slice.
         self.slice = slice
-        #: The watermark of this batch, and of the one before.
-        self.watermark, self.before = watermark, before
+        #: Identifies the content that the batch begins with: states with the same token hold the
+        #: same rows. What a function derives from the state may be kept by it between batches.
+        self.token = token
+        #: By input topic: the offsets before the first and after the last row of this batch, for
+        #: all slices together.
+        self.input_starts, self.input_ends = input_starts, input_ends
+        #: The watermark of this batch; None if there is none yet.
+        self.watermark = watermark
+        #: The watermark of the batch before.
+        self.before = before
         #: Late rows, as they were passed to `late`.
         self.late_rows: list[pa.RecordBatch] = []
         self._layout, self._keys = columns, len(columns.key)
@@ -67,12 +89,16 @@ class State:
         before: int | None = None,
         now: int | None = None,
         ttl_us: int | None = None,
+        token: str = "",
+        input_starts: Mapping[str, int] = FrozenDict(),
+        input_ends: Mapping[str, int] = FrozenDict(),
     ) -> "State":
         """Open the state of a slice over its layers, newest first.
 
         `before` is the watermark of the previous batch. Rows put now live for `ttl_us` from `now`,
         the latest event time in the batch, or from the watermark if `now` is None. A row that is
-        put when neither is known does not expire until it is put again.
+        put when neither is known does not expire until it is put again. Without a `token` the
+        state gets one that no other has.
         """
         return cls(
             make_layout(key, values),
@@ -82,10 +108,16 @@ class State:
             before=before,
             now=now,
             ttl_us=ttl_us,
+            token=token or uuid4().hex,
+            input_starts=FrozenDict(input_starts),
+            input_ends=FrozenDict(input_ends),
         )
 
     def get(self, keys: Rows) -> pa.RecordBatch:
-        """Return the values of each key, nulls where there are none, and whether it was found."""
+        """Return the values of each key, nulls where there are none; `_found` says which are there.
+
+        The result has one row for each key, in their order.
+        """
         asked = self._layout.take_keys(keys)
         hashes = hash_keys(asked.columns)
         # values of the keys found so far, and for each key its position in them
@@ -112,7 +144,11 @@ class State:
         return self._result(parts, pa.array(places, mask=~has_row), pa.array(has_row))
 
     def put(self, rows: Rows, timers: pa.Array | None = None) -> None:
-        """Store rows; the last row of a key wins. Without `timers` the keys lose their timers."""
+        """Store rows, key and values; the last row of a key wins.
+
+        `timers` are event times in microseconds, one for each row: `due` returns a row when the
+        watermark has passed its timer. Without `timers` the keys lose their timers.
+        """
         batch = self._layout.take_rows(rows)
         due = same(NEVER, len(batch)) if timers is None else microseconds(timers, len(batch))
         self._add(batch.columns, due, gone=False)
@@ -149,7 +185,7 @@ class State:
                 yield alive.rows
 
     def late(self, rows: pa.RecordBatch) -> None:
-        """Report late rows."""
+        """Report late rows: they are counted, and go to the topic `late_to` if there is one."""
         if rows.num_rows:
             self.late_rows.append(rows)
 

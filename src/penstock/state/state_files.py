@@ -10,6 +10,7 @@ committed version lists is ignored.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def write_layers(
     except BaseException:
         writer.abort()
         raise
+
+
+@lru_cache(maxsize=4096)
+def holds_timers(path: Path) -> bool:
+    """Whether a state file has rows with timers; a file never changes."""
+    with pa.memory_map(str(path)) as source:
+        return TIMER in pa.ipc.open_file(source).schema.names
 
 
 def extras_of(layers: Iterable[SortedLayer]) -> set[str]:

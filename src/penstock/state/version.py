@@ -25,6 +25,15 @@ class Version:
         """Return the state files of a slice."""
         return self.state_files.get(slice, ())
 
+    def token(self, slice: int, times: Iterable[int | None] = ()) -> str:
+        """Return a name of the content of a slice; the same token means the same rows.
+
+        Files have unique names and never change. `times` are those that decide which rows have
+        expired, if any can.
+        """
+        files = [f"{each.file}:{each.first}:{each.batches}" for each in self.of(slice)]
+        return "/".join([str(slice), *files, *(f"@{time}" for time in times)])
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; each file is listed once, however many slices it holds."""
         segments = {

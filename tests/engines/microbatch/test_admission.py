@@ -45,6 +45,18 @@ def test_an_empty_batch_teaches_nothing() -> None:
     assert speed.after(batch(1, tasks=[task(rows=0, busy_s=0.0)])) == speed
 
 
+def test_batches_without_records_grow_to_what_is_carried_in_time() -> None:
+    """As an egress: 0.2 s for a batch, and 1 ms for each row."""
+    speed = Throughput()
+    assert speed.after_unrecorded(0, 1, 0.2) == speed
+    sizes = []
+    for _ in range(8):
+        sizes.append(speed.limit(1, 1.0))
+        speed = speed.after_unrecorded(sizes[-1], 1, 0.2 + 0.001 * sizes[-1])
+    assert sizes[0] == FIRST_ROWS
+    assert 700 <= sizes[-1] <= 800
+
+
 def test_each_replica_has_a_speed_of_its_own() -> None:
     pair = [task(rows=100, busy_s=1.0), task(rows=20, busy_s=1.0)]
     assert Throughput().after(batch(0, tasks=pair)).replicas == (100.0, 20.0)

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from tests.tools.by_hand import ByHand, Row
 
 from penstock.engines.microbatch.event_time import find_slowest_times
+from penstock.engines.microbatch.slice_assignment import compute_watermark
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pipelines.stateful import counts
 from penstock.pipelines.stateful.time_windows import windows
 from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.completeness import COMPLETE, complete_ends, mark_complete
@@ -228,6 +230,16 @@ def test_commits_say_where_source_batches_end(tmp_path: Path) -> None:
         list(complete_ends(again, 0, 6))
 
 
+def test_commits_carry_the_time_of_the_slowest_input(tmp_path: Path) -> None:
+    chain = Chain(tmp_path / "run", random.Random(1), union=True)
+    for topic, second in (("one", 60), ("two", 5)):
+        chain.put(topic, [{"word": "a", "at": second * SECOND}])
+    chain.keep.run_to({"one": 1, "two": 1}, 1)
+    kept = Topic.open(chain.keep.layout.topic("kept")).newest
+    assert kept is not None
+    assert kept.event_times["at"] == 5 * SECOND
+
+
 def test_windows_close_without_another_row(tmp_path: Path) -> None:
     chain = Chain(tmp_path / "run", random.Random(1), union=False)
     for second in (0, 60):
@@ -240,6 +252,22 @@ def test_windows_close_without_another_row(tmp_path: Path) -> None:
     assert end == {"at": hand.at, "skips": {}, "mark": 1}
     hand.run_between(start, end, 2)
     assert found(hand) == {("a", 0): 1}
+    assert hand.mind().next_offset(end) == end
+
+
+def test_a_new_watermark_alone_is_no_batch_for_a_state_without_timers(tmp_path: Path) -> None:
+    pipeline = Pipeline("counted")
+    pipeline.topic("words", "word string", external=True)
+    pipeline.sliced("words", "counted", name="count", slices=2)(counts(by="word"))
+    hand = ByHand(tmp_path / "run", pipeline, "count")
+    hand.put([{"word": "a"}, {"word": "b"}])
+    hand.run(2, 1)
+    assert hand.on_disk()
+    record = hand.log.last()
+    assert record is not None
+    assert record.state is not None
+    assert compute_watermark(record, 0) != record.state.watermark
+    end = {"at": dict(hand.at), "skips": {}}
     assert hand.mind().next_offset(end) == end
 
 

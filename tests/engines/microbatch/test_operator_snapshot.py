@@ -1,6 +1,7 @@
 """What policies see of Spark, checked against runs whose truth is known."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,26 @@ def test_a_recorded_run_says_what_its_operator_was() -> None:
     assert shown.busy == pytest.approx(1.0, abs=0.07)
     assert shown.replica_capacity == pytest.approx(truth / 5, rel=0.1)
     assert 1 / 0.02 > shown.replica_capacity > 0.6 / 0.02
+
+
+def with_slices(busy_s: tuple[float, ...], took_s: float) -> list[BatchRecord]:
+    """Batches of one slice on each replica, back to back."""
+    work = [replace(task(rows=10, busy_s=s), slices=(n,), loads=(s,)) for n, s in enumerate(busy_s)]
+    return [batch(n, at=n * (took_s + 0.1), took_s=took_s, tasks=work) for n in range(8)]
+
+
+def test_slices_are_no_heavier_if_they_are_placed_unevenly() -> None:
+    """A host that every batch waits for is full; what others wait for it is not their load."""
+    even = seen(with_slices((1.0, 1.0), 1.2), now=8 * 1.3)
+    uneven = seen(with_slices((1.0, 0.1), 1.2), now=8 * 1.3)
+    assert even.extra["overhead"] == pytest.approx(1.3, abs=0.01)
+    assert uneven.extra["overhead"] == even.extra["overhead"]
+    assert uneven.busy == pytest.approx(1.0, abs=0.02)  # as an operator it takes no more
+
+
+def test_batches_that_wait_for_a_replica_at_random_make_all_slices_heavier() -> None:
+    first, second = with_slices((1.0, 0.2), 1.2), with_slices((0.2, 1.0), 1.2)
+    records = [(first, second)[n % 2][n] for n in range(8)]
+    shown = seen(records, now=8 * 1.3)
+    # 1.3 s for 0.6 s of work: the operator takes no more, whatever is moved
+    assert shown.extra["overhead"] == pytest.approx(1.3 / 0.6, abs=0.02)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from penstock.core.decision import Move
 from penstock.engines.port import Plan
 from penstock.engines.simulator.batches.model import Batches
 from penstock.engines.simulator.builder import build_engine
@@ -70,10 +71,12 @@ OTHER: dict[str, Any] = {
 PIPELINE = SimulatedPipeline(
     name="two",
     operators=(
-        SimulatedOperator(name="a", capacity_rate=20.0, replicas=3, state_mb=200.0),
-        SimulatedOperator(name="b", upstream=("a",), capacity_rate=10.0, replicas=4),
+        SimulatedOperator(name="a", capacity_rate=20.0, replicas=3, state_mb=200.0, slices=2),
+        SimulatedOperator(name="b", upstream=("a",), capacity_rate=10.0, replicas=4, slices=2),
     ),
 )
+MORE = Plan(replicas={"a": 5, "b": 6})
+MOVE = Plan(moves=(Move("a:1", "h1", "new-1"),))
 #: Enough for the replicas, too much, and nearly nothing.
 LOAD = Workload.of_steps([30, 90, 5], step_s=60.0)
 
@@ -85,7 +88,7 @@ def story(profile: Profile) -> list[str]:
     for second in range(0, 180, 5):
         engine.advance(5)
         if second == 90:
-            engine.apply(Plan(replicas={"a": 5, "b": 6}))
+            engine.apply(MOVE if profile.resolution == "hosts" else MORE)
         try:
             told.append(repr(engine.observe()))
         except NotReadyError as why:

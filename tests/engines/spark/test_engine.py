@@ -6,10 +6,11 @@ import pyarrow as pa
 import pytest
 from tests.tools.recording import batch, task
 
-from penstock.engines.events import BehindEvent, CaughtUpEvent, Event, FailedEvent
+from penstock.engines.events import BehindEvent, CaughtUpEvent, Event, FailedEvent, LateEvent
 from penstock.engines.spark import engine as engine_module
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
@@ -90,6 +91,39 @@ def test_what_happens_to_an_operator_is_reported_at_once(
     engine.advance(0.01)  # the next tick may be minutes away
     assert [type(event) for event in events] == [FailedEvent]
     assert [type(event) for event in engine.status().events] == [FailedEvent]
+
+
+def test_rows_that_spark_drops_as_late_are_counted_once(
+    layout: RunLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of operators with Spark's own state only the progress of their queries knows them."""
+    pipeline = Pipeline("windows")
+    pipeline.topic("in", "at timestamp", external=True)
+    pipeline.topic("out", "at timestamp")
+
+    @pipeline.native("in", "out")
+    def count(frame: Any) -> Any:
+        raise AssertionError("nothing starts here")
+
+    progress = [
+        {"batchId": number, "stateOperators": [{"numRowsDroppedByWatermark": late}]}
+        for number, late in enumerate((0, 3, 4))
+    ]
+    make_topics(pipeline, layout)
+    engine = SparkEngine(None, pipeline, layout)  # type: ignore[arg-type]
+    engine._monitor.track(pipeline.operators["count"], 1)
+    query: Any = Query()
+    engine._query_supervisor.queries["count"] = query
+    events: list[Event] = []
+    for known in (2, 3, 3):
+        monkeypatch.setattr(query, "recentProgress", progress[:known], raising=False)
+        engine._monitor._queries_checked_at = 0.0
+        engine.advance(0.01)
+        status = engine.status()
+        events += status.events
+    assert status.late == {"count": 7}
+    late = [event for event in events if isinstance(event, LateEvent)]
+    assert [(event.records, event.total) for event in late] == [(3, 3), (4, 7)]
 
 
 def test_events_of_a_tick_are_in_the_order_of_time(layout: RunLayout) -> None:

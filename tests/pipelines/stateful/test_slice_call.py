@@ -30,7 +30,8 @@ def rows(*seconds: float) -> pa.RecordBatch:
 
 def call(result: Any, inputs: Any = None) -> pa.RecordBatch | None:
     """Call a function that returns this."""
-    return call_slice(lambda *_: result, inputs or {"rows": rows(1)}, state(), SCHEMA)
+    called = call_slice(lambda *_: result, inputs or {"rows": rows(1)}, state(), {"out": SCHEMA})
+    return called.get("out")
 
 
 def test_one_input_comes_as_it_is_and_several_by_name() -> None:
@@ -40,8 +41,8 @@ def test_one_input_comes_as_it_is_and_several_by_name() -> None:
         seen.append((given, state.slice))
 
     one = rows(1, 2)
-    assert call_slice(look, {"a": one}, state(), SCHEMA) is None
-    assert call_slice(look, {"a": one, "b": one.slice(0, 0)}, state(), SCHEMA) is None
+    assert call_slice(look, {"a": one}, state(), {"out": SCHEMA}) == {}
+    assert call_slice(look, {"a": one, "b": one.slice(0, 0)}, state(), {"out": SCHEMA}) == {}
     assert seen == [(one, 3), ({"a": one, "b": one.slice(0, 0)}, 3)]
 
 
@@ -86,7 +87,7 @@ def test_what_the_function_raises_comes_through() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        call_slice(fails, {"rows": rows(1)}, state(), SCHEMA)
+        call_slice(fails, {"rows": rows(1)}, state(), {"out": SCHEMA})
 
 
 @some

@@ -5,19 +5,20 @@ next batch. So a batch takes as many rows as k replicas process in the planned t
 throughput of the last batches. Where the function is called for each slice of a state, a batch
 takes enough rows that they cost as much as the calls. Otherwise calls would fill the batch, the
 next batch would take fewer rows, and so on.
+
+Where an operator reads several topics, the cost of a row of each is learnt (`input_costs.py`).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.dealing import take_open_first
+from penstock.engines.microbatch.full_batch import count_full_rows
+from penstock.engines.microbatch.input_costs import FIRST_ROWS, GROWTH, InputCosts
 
-#: Rows of each replica in the very first batch, when nothing has been measured.
-FIRST_ROWS = 8
-#: A batch grows at most by this factor: a few quick rows are no reliable measure.
-GROWTH = 16
 #: Weight of the last batch in the mean speed.
 _NEW = 0.5
 #: Weight of the mean in the speed of a replica that was idle.
@@ -75,20 +76,19 @@ class Throughput:
     #: With state: its slices, and the cost of a call for one of them.
     slices: int = 0
     calls: CallCost = CallCost()
+    #: With several inputs: the cost of a row of each.
+    costs: InputCosts = InputCosts()
 
     def after(self, record: BatchRecord) -> "Throughput":
         """Return the throughput with one more batch."""
+        costs = self.costs.after(record)
         worked = [task for task in record.tasks if task.rows_in and task.busy_s > 0]
         if not worked:
-            return self
+            return replace(self, costs=costs)
         rows = sum(task.rows_in for task in worked)
         longest_s = max(task.busy_s for task in worked)
         # with fewer rows than replicas, idle replicas are not counted
         taking = len(record.tasks) if rows >= len(record.tasks) else len(worked)
-        now = rows / taking / longest_s
-        # small batches mostly measure fixed costs; a speed that doubles replaces the mean
-        before = self.mean if self.mean is not None and now <= 2 * self.mean else now
-        mean = before * (1 - _NEW) + now * _NEW
         called = [
             (rows, seconds)
             for task in worked
@@ -96,12 +96,25 @@ class Throughput:
             if rows
         ]
         return Throughput(
-            mean=mean,
+            mean=self._update_mean(rows / taking / longest_s),
             last_rows=rows / len(record.tasks),
             replicas=self._update_replicas(record),
             slices=sum(len(task.slices) for task in record.tasks),
             calls=self.calls.after(called) if called else self.calls,
+            costs=costs,
         )
+
+    def after_unrecorded(self, rows: int, replicas: int, seconds: float) -> "Throughput":
+        """Return the throughput with one more batch of which only size and length are known."""
+        if rows <= 0 or seconds <= 0:
+            return self
+        mean = self._update_mean(rows / replicas / seconds)
+        return replace(self, mean=mean, last_rows=rows / replicas)
+
+    def _update_mean(self, now: float) -> float:
+        # small batches mostly measure fixed costs; a speed that doubles replaces the mean
+        before = self.mean if self.mean is not None and now <= 2 * self.mean else now
+        return before * (1 - _NEW) + now * _NEW
 
     def _update_replicas(self, record: BatchRecord) -> tuple[float | None, ...]:
         mean = self.mean
@@ -117,8 +130,20 @@ class Throughput:
                 speeds.append(before)
         return tuple(speeds)
 
+    def allot(
+        self,
+        waiting: Mapping[str, int],
+        replicas: int,
+        batch_s: float,
+        open_inputs: Collection[str] = (),
+    ) -> dict[str, int]:
+        """Return how many waiting rows of each input a batch takes; open inputs come first."""
+        if len(waiting) > 1 and self.costs.seconds:
+            return self.costs.allot(waiting, replicas, batch_s, open_inputs)
+        return take_open_first(waiting, self.limit(replicas, batch_s), open_inputs)
+
     def limit(self, replicas: int, batch_s: float) -> int:
-        """Return the maximum number of rows of a batch."""
+        """Return the maximum number of rows of a batch, if all rows cost the same."""
         if self.mean is None:
             return FIRST_ROWS * replicas
         max_rows = max(self.last_rows, FIRST_ROWS) * GROWTH
@@ -126,11 +151,6 @@ class Throughput:
         worth_calling = min(self.calls.rows_of_one * self.slices / replicas, 2 * self.last_rows)
         rows = max(count_full_rows(self.mean, batch_s), worth_calling)
         return math.ceil(min(rows, max_rows)) * replicas
-
-
-def count_full_rows(speed: float, batch_s: float) -> int:
-    """Return the rows of one replica in a full batch, rounded up: a batch has fixed costs."""
-    return max(1, math.ceil(round(speed * batch_s, 6)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,16 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress
+from penstock.engines.microbatch.replica_vote import ReplicaMemory, ReplicaVote
 from penstock.state.version import Version
 from penstock.topics.embedded.segment import Segment
 
 VERSION = 1
+#: Fields of a task with one entry for each slice.
+_BY_SLICE = (
+    *("slices", "loads", "counts"),
+    *("slice_cpu_s", "slice_bytes_in", "slice_bytes_out", "slice_state_bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,17 @@ class TaskRecord:
     loads: tuple[float, ...] = ()
     #: Rows of each of these slices.
     counts: tuple[int, ...] = ()
+    #: Of each of these slices: processor seconds, bytes of rows in and out, bytes of its state
+    #: before the batch.
+    slice_cpu_s: tuple[float, ...] = ()
+    slice_bytes_in: tuple[int, ...] = ()
+    slice_bytes_out: tuple[int, ...] = ()
+    slice_state_bytes: tuple[int, ...] = ()
+    #: The host that ran the task; empty without hosts.
+    host: str = ""
+    #: If there are several inputs: rows of each that each call of the function got, one call for
+    #: each slice. A broadcast row is in all of them, but `counts` has it with slice 0 only.
+    inputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     #: Rows that arrived after the watermark.
     late: int = 0
     #: Rows that calls of the function removed, and rows that they added.
@@ -39,6 +56,9 @@ class TaskRecord:
     expanded: int = 0
     #: Rows on which the function failed, sent to the error topic.
     put_aside: int = 0
+    #: Without a controller: what the replica decided in this batch, and what it remembers.
+    vote: ReplicaVote | None = None
+    memory: ReplicaMemory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +115,7 @@ class BatchRecord:
             for topic, segments in self.outputs.items()
         }
         data["state"] = self.state.to_json() if self.state else None
+        data["tasks"] = [_write_task(task) for task in data["tasks"]]
         return {"version": VERSION, **data}
 
     @classmethod
@@ -117,9 +138,19 @@ class BatchRecord:
         return cls(**fields)
 
 
+def _write_task(data: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what only runs without a controller have, for readers of earlier versions."""
+    own = {"vote", "memory"}
+    return {name: value for name, value in data.items() if name not in own or value is not None}
+
+
 def _read_task(data: Mapping[str, Any]) -> TaskRecord:
-    sequences = {name: tuple(data.get(name, ())) for name in ("slices", "loads", "counts")}
-    return TaskRecord(**{**data, **sequences})
+    fields: dict[str, Any] = {name: tuple(data.get(name, ())) for name in _BY_SLICE}
+    inputs = {topic: tuple(rows) for topic, rows in data.get("inputs", {}).items()}
+    vote, memory = data.get("vote"), data.get("memory")
+    fields["vote"] = ReplicaVote(**vote) if vote else None
+    fields["memory"] = ReplicaMemory(**memory) if memory else None
+    return TaskRecord(**{**data, **fields, "inputs": inputs})
 
 
 def read_source_offsets(offset_log: str) -> tuple[str, ...]:

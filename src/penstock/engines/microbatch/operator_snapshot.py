@@ -8,7 +8,6 @@ shows 1, and rate / busy is its true capacity.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,11 @@ from penstock.core.histogram import GROWTH, SMALLEST_S, Histogram
 from penstock.core.placement import useful_replicas
 from penstock.core.snapshot import OperatorSnapshot
 from penstock.core.trend import slope
-from penstock.engines.microbatch.admission import count_full_rows
+from penstock.core.vote_count import VoteCount
+from penstock.engines.microbatch.batch_overhead import compute_mean_factor, compute_slowest_factor
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
+from penstock.engines.microbatch.full_batch import BEFORE_PLAN_S
+from penstock.engines.microbatch.slice_usage import format_slices, measure_slices
 
 #: The least number of chunks or bins for an estimate of variation.
 _MIN_SAMPLES = 8
@@ -29,10 +31,6 @@ _BIN_S = 0.5
 _MAX_ARRIVALS_S = 3600.0
 #: Seconds of work of all slices below which the heaviest slice is a matter of chance.
 _MIN_LOAD_S = 0.5
-#: Overhead of a batch before its plan: the last batch is logged, offsets are requested. The
-#: smallest measured gap counts, up to the maximum; longer gaps are idle time.
-_BEFORE_PLAN_S = 0.15
-_MAX_BEFORE_PLAN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +57,8 @@ class OperatorWindow:
     queue_limit: int | None = None
     #: Whether an ingest feeds it: the rhythm of its batches is not that of arrivals.
     is_ingested: bool = False
+    #: What its replicas have decided themselves; None if a policy decides.
+    votes: VoteCount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,7 @@ def build_operator_snapshot(window: OperatorWindow) -> OperatorSnapshot:
         queue=queue,
         input_buffer=full,
         queue_growth=_compute_queue_growth([q for q in window.queues if q[0] >= window.begin]),
+        votes=window.votes,
         **measures,
     )
 
@@ -105,7 +106,7 @@ def _select_span(window: OperatorWindow) -> _Span | None:
     if not inside:
         return _Span((), window.now - window.begin, window.running)
     first = window.records.index(inside[0])
-    begin = inside[0].planned_at - _BEFORE_PLAN_S
+    begin = inside[0].planned_at - BEFORE_PLAN_S
     if first and window.records[first - 1].committed_at > window.begin - 2 * window.batch_s:
         begin = window.records[first - 1].committed_at
     usual_s = sum(r.committed_at - r.planned_at for r in inside) / len(inside)
@@ -128,7 +129,7 @@ def _compute_measures(window: OperatorWindow, span: _Span) -> dict[str, object]:
     if not rows:
         return rates | {"busy": 0.0, "idle": 1.0 - (held or 0.0), "cpu": 0.0}
     alone_s = sum(task.busy_s for task in span.tasks) / rows
-    service_s = alone_s * _compute_overhead_factor(window, span, alone_s)
+    service_s = alone_s * compute_mean_factor(span.records, window.batch_s)
     busy = min(1.0, rows * service_s / (span.replicas * span.seconds))
     cpu = [task.cpu_s for task in span.tasks]
     loads = sum_slice_loads(span.tasks)
@@ -146,36 +147,13 @@ def _compute_measures(window: OperatorWindow, span: _Span) -> dict[str, object]:
         ),
         # under low load, chance decides which slice is the heaviest
         "useful_parallelism": useful_replicas(loads) if sum(loads) > _MIN_LOAD_S else None,
-        "extra": _build_extra(span, loads),
+        "extra": _build_extra(span, loads, window.batch_s),
     }
 
 
 def _compute_share(seconds: float, of_s: float) -> float:
     """Return seconds as a share; a restarted source counts from 0, hence the bounds."""
     return min(1.0, max(0.0, seconds) / of_s)
-
-
-def _compute_overhead_factor(window: OperatorWindow, span: _Span, alone_s: float) -> float:
-    """Return the time of a record over the time of its function, in full batches."""
-    lost = [r.committed_at - r.planned_at - compute_mean_busy_s(r) for r in span.records]
-    gaps = [b.planned_at - a.committed_at for a, b in pairwise(span.records)]
-    between_s = min([*gaps, _MAX_BEFORE_PLAN_S]) if gaps else _BEFORE_PLAN_S
-    return 1 + max(0.0, sum(lost) / len(lost) + between_s) / _compute_full_s(window, span, alone_s)
-
-
-def _compute_full_s(window: OperatorWindow, span: _Span, alone_s: float) -> float:
-    """Return the seconds that a replica works in a full batch; slow rows may not fill it.
-
-    The slowest task decides the length of a batch, and so the number of its rows.
-    """
-    longest_s = sum(max(task.busy_s for task in r.tasks) for r in span.records if r.rows_in)
-    rows = sum(r.rows_in / min(r.rows_in, r.replicas) for r in span.records if r.rows_in)
-    return count_full_rows(rows / max(longest_s, 1e-9), window.batch_s) * alone_s
-
-
-def compute_mean_busy_s(record: BatchRecord) -> float:
-    """Return the mean seconds that a replica worked in a batch."""
-    return sum(task.busy_s for task in record.tasks) / max(1, record.replicas)
 
 
 def compute_service_scv(tasks: Sequence[TaskRecord]) -> float | None:
@@ -257,7 +235,7 @@ def sum_slice_loads(tasks: Sequence[TaskRecord]) -> list[float]:
     return loads
 
 
-def _build_extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
+def _build_extra(span: _Span, loads: Sequence[float], batch_s: float) -> Mapping[str, object]:
     """Return figures for people: batches, and the rate and load of each replica."""
     replicas = []
     for index in range(span.replicas):
@@ -277,6 +255,8 @@ def _build_extra(span: _Span, loads: Sequence[float]) -> Mapping[str, object]:
     sliced: dict[str, object] = {
         "slices": tuple(round(seconds / span.seconds, 4) for seconds in loads),
         "late": late,
+        **format_slices(measure_slices(span.tasks, span.seconds), len(loads)),
+        "overhead": round(compute_slowest_factor(span.records, batch_s), 4),
     }
     return FrozenDict(
         {

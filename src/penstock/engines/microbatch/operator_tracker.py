@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.core.frozen_dict import FrozenDict
+from penstock.core.vote_count import VoteCount
 from penstock.engines.events import DroppedEvent, Event, LateEvent, RunningEvent
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_snapshot import OperatorWindow
+from penstock.engines.microbatch.operator_votes import count_replicas, count_votes
+from penstock.engines.microbatch.replica_vote import VotingRules
 
 
 class BatchSource(Protocol):
@@ -79,6 +82,8 @@ class OperatorTracker:
     outside: float = 0.0
     #: Arrival times, if latency counts from them instead of event times.
     arrivals: Arrivals | None = None
+    #: How its replicas decide alone; None: the loop requests replicas.
+    voting: VotingRules | None = None
 
     @property
     def is_source(self) -> bool:
@@ -158,6 +163,10 @@ class OperatorTracker:
         if record.replicas == self.requested and self.requested_at is not None:
             events.append(self._report_running(record.planned_at))
         self.running = record.replicas
+        if self.voting is not None:
+            wanted = count_replicas(record, self.voting)
+            if wanted != self.requested:
+                self.request(wanted, record.committed_at)
         return events
 
     def count_late(self, rows: int, at: float) -> LateEvent:
@@ -204,4 +213,11 @@ class OperatorTracker:
             held_s=self.held[-1][1] - self.held[0][1] if self.held else None,
             queue_limit=self.queue_limit,
             is_ingested=self.arrivals is not None,
+            votes=self._count_votes(),
         )
+
+    def _count_votes(self) -> VoteCount | None:
+        """Add up the votes since the last status; None if replicas do not vote."""
+        if self.voting is None:
+            return None
+        return count_votes(self.new_records, self.voting, self.requested)

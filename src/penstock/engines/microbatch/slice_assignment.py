@@ -29,6 +29,9 @@ class SliceAssignment:
     version: Version
     watermark: int | None
     batch: int
+    #: By input: the offsets of the rows of the batch, the same for all tasks.
+    starts: Mapping[str, int] = FrozenDict()
+    ends: Mapping[str, int] = FrozenDict()
 
 
 def assign_slices(
@@ -37,15 +40,17 @@ def assign_slices(
     loads: Sequence[float],
     *,
     watermark: int | None,
-    moves: Mapping[int, int] = FrozenDict(),
+    pins: Mapping[int, int] = FrozenDict(),
+    starts: Mapping[str, int] = FrozenDict(),
+    ends: Mapping[str, int] = FrozenDict(),
 ) -> tuple[SliceAssignment, ...]:
-    """Assign slices to replicas by load; slices that fit, or were moved, keep their replica.
+    """Assign slices to replicas by load; slices that fit keep their replica, pinned ones have it.
 
-    There is one load for each slice. `watermark` is that of the new batch.
+    There is one load for each slice. `watermark`, `starts` and `ends` are those of the new batch.
     """
     version = (before.state if before else None) or Version(slices=len(loads))
     homes_before = read_homes(before) if before else {}
-    homes = place(loads, replicas, {**homes_before, **moves})
+    homes = place(loads, replicas, homes_before, pins=pins)
     batch = before.batch + 1 if before else 0
     dealt = [[s for s in range(len(loads)) if homes[s] == index] for index in range(replicas)]
     return tuple(
@@ -54,6 +59,8 @@ def assign_slices(
             version=_select_slices(version, slices),
             watermark=watermark,
             batch=batch,
+            starts=starts,
+            ends=ends,
         )
         for slices in dealt
     )

@@ -44,12 +44,15 @@ def build_snapshot(
 
 
 def measure_offered_rate(operator: OperatorTracker, begin: float) -> float | None:
-    """Return the rows/s that arrived since a time; None for a single sample."""
+    """Return the rows/s that arrived since a time; None for a single sample.
+
+    The backlog of an ingest may be an estimate that falls, so less may seem to have arrived.
+    """
     samples = [sample for sample in operator.offers if sample[0] >= begin - LOOK_S]
     if len(samples) < 2:
         return None
     (start, before), (end, after) = samples[0], samples[-1]
-    return (after - before) / (end - start) if end > start else None
+    return max(0.0, after - before) / (end - start) if end > start else None
 
 
 def build_status(

@@ -1,1 +1,1 @@
-"""Simulated engines at three resolutions (fluid, records, batches), one profile per engine."""
+"""Simulated engines: resolutions fluid, records, batches and hosts; one profile per engine."""

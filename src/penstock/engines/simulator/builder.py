@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.engines.port import Engine
 from penstock.engines.simulator.fluid.engine import STEP_S, FluidEngine
+from penstock.engines.simulator.hosts.engine import HostEngine
 from penstock.engines.simulator.model import SimulatedOperator, SimulatedPipeline
 from penstock.engines.simulator.profile import Profile
 from penstock.engines.simulator.records.engine import RecordEngine
@@ -29,6 +30,8 @@ def build_engine(
     """Build the engine at the resolution of the profile, with the monitor for the policy."""
     if profile.resolution == "records":
         return _records(pipeline, profile, load, seed)
+    if profile.resolution == "hosts":
+        return HostEngine(pipeline, profile, load, hosts=pipeline.hosts, seed=seed)
     if profile.resolution == "batches":
         sources = [op for op in pipeline.operators if not op.upstream]
         feeds = {op.topic: SourceFeed(load * op.share) for op in sources}

@@ -44,6 +44,12 @@ class SimulatedOperator:
     costs: Costs | None = None
     #: Share of each slice in the rows, if keys are not evenly distributed.
     slice_shares: tuple[float, ...] = ()
+    #: Slices that move between hosts, and whether each of them gets every record; used, like the
+    #: seconds of a move and their coefficient of variation, at resolution hosts.
+    slices: int = 0
+    to_all: bool = False
+    move_s: float | None = None
+    move_cv: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.capacity_rate < float("inf"):
@@ -59,6 +65,11 @@ class SimulatedOperator:
             if type(share) not in (int, float) or not 0 <= share <= MAX_RATE:
                 problem = f"must be a number from 0 to {MAX_RATE:g}, got {share!r}"
                 raise InputError(f"{self.name}.sent.{target}", problem)
+        for name, least in (("slices", 0), ("move_s", 0.0), ("move_cv", 0.0)):
+            value = getattr(self, name)
+            if value is not None and not least <= value <= MAX_REPLICAS:
+                problem = f"must be from {least} to {MAX_REPLICAS:,}, got {value:g}"
+                raise InputError(f"{self.name}.{name}", problem)
         if self.replicas < 1 or (self.max_replicas or self.replicas) < self.replicas:
             raise InputError(f"{self.name}.replicas", f"must fit its bounds, got {self.replicas}")
 
@@ -77,10 +88,12 @@ class SimulatedPipeline:
     #: Objective for the end-to-end latency of a record.
     objective_s: float | None = None
     #: The `--set` values of the real pipeline that it was measured with.
-    numbers: Mapping[str, str] = field(default_factory=FrozenDict)
+    build_args: Mapping[str, str] = field(default_factory=FrozenDict)
     #: Overrides of the profile's `batches` section for this pipeline: how much its operators slow
     #: each other down depends on their work. Used at resolution batches.
     batches: Mapping[str, float] = field(default_factory=FrozenDict)
+    #: Hosts at the start; used at resolution hosts.
+    hosts: int = 1
     topology: Topology = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,6 +125,19 @@ class SimulatedPipeline:
                 raise InputError(f"initial.{name}", "unknown operator", hint)
         changed = (replace(op, replicas=wanted.get(op.name, op.replicas)) for op in self.operators)
         return replace(self, operators=tuple(changed))
+
+    def starting_on(self, hosts: Mapping[str, int] | int) -> "SimulatedPipeline":
+        """Return the pipeline with other initial hosts, given as a number or as `hosts`."""
+        given = hosts if isinstance(hosts, Mapping) else {"hosts": hosts}
+        for name in given:
+            if name != "hosts":
+                hint = "this engine has hosts: initial.hosts"
+                raise InputError(f"initial.{name}", "unknown", hint)
+        slices = sum(operator.slices for operator in self.operators)
+        if not 1 <= given["hosts"] <= slices:
+            problem = f"must be from 1 to the number of slices ({slices}), got {given['hosts']}"
+            raise InputError("initial.hosts", problem)
+        return replace(self, hosts=given["hosts"])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,14 +11,17 @@ from penstock.workloads.workload import Workload
 
 #: A load whose peak exceeds the measured capacity by this factor belongs to another scale.
 MAX_OVERLOAD = 10.0
+#: Slices of keyed state at another scale: the default of a sliced operator. Measured operators
+#: declare fewer, for the few replicas that a small machine carries.
+MIN_SLICES = 64
 
 
 def choose_pipeline(profile: Profile, query: str, load: Workload) -> SimulatedPipeline:
     """Return the pipeline for a query under a load.
 
     A pipeline that the profile has measured comes first. Measurements use small rates; under a
-    load of another scale, the operators get the capacities of the library's pipeline and keep
-    their measured overheads, variation and state.
+    load of another scale, the operators get the capacities and the selectivity of the library's
+    pipeline and keep their measured overheads and variation.
     """
     measured = profile.pipelines.get(query)
     if measured is None:
@@ -49,15 +52,23 @@ def scale_pipeline(
     own_rules = rules.but(**measured.batches)
     operators = (_scale(op, by_name[op.name], own_rules) for op in measured.operators)
     return replace(
-        measured, operators=tuple(operators), objective_s=library.objective_s, numbers={}
+        measured, operators=tuple(operators), objective_s=library.objective_s, build_args={}
     )
 
 
 def _scale(op: SimulatedOperator, library: SimulatedOperator, rules: Batches) -> SimulatedOperator:
-    """Scale a measured operator to the capacity of the library: row time, chunks and queue."""
+    """Return a measured operator with the capacity that the library's has at its replicas.
+
+    The number of keys grows with the rates. So rows spread evenly over slices, and the library
+    says how many rows pass on. A queue holds `buffer_s` of the load, if the profile sets it.
+    """
     costs = op.costs or Costs(row_s=1 / op.capacity_rate)
-    rows = library.capacity_rate / costs.capacity_rate(rules)
+    if costs.slices:
+        costs = costs.but(slices=max(costs.slices, MIN_SLICES), new_keys=0.0)
+    # replicas divide the slices, so the capacity of one depends on their number
+    rows = library.capacity_rate / costs.capacity_rate(rules, library.replicas)
     chunk_rows = round(costs.chunk_rows * rows) if costs.chunk_rows else None
+    queue_limit = op.queue_limit if rules.buffer_s is None else None
     return replace(
         op,
         capacity_rate=library.capacity_rate,
@@ -65,6 +76,8 @@ def _scale(op: SimulatedOperator, library: SimulatedOperator, rules: Batches) ->
         min_replicas=library.min_replicas,
         max_replicas=library.max_replicas,
         state_mb=library.state_mb,
-        queue_limit=round(op.queue_limit * rows) if op.queue_limit else None,
+        sent=library.sent,
+        slice_shares=(),
+        queue_limit=round(queue_limit * rows) if queue_limit else None,
         costs=costs.but(row_s=costs.row_s / rows, chunk_rows=chunk_rows),
     )

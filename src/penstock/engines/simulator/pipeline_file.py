@@ -22,6 +22,10 @@ _OPERATOR_FIELDS = {
     "share": float,
     "queue_limit": int,
     "slice_shares": tuple,
+    "slices": int,
+    "to_all": bool,
+    "move_s": float,
+    "move_cv": float,
 }
 
 
@@ -35,10 +39,14 @@ _WORDS = {
 }
 
 
+#: The section with the `--set` values of a measured pipeline; earlier profiles call it `numbers`.
+_BUILD_ARGS = ("build_args", "numbers")
+
+
 def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
     """Read a simulated pipeline from parsed TOML."""
     for key in data:
-        if key not in ("summary", "objective_s", "numbers", "batches", "operators"):
+        if key not in ("summary", "objective_s", *_BUILD_ARGS, "batches", "operators"):
             raise InputError(key, "unknown field", nearest(key, ["objective_s", "operators"]))
     operators = []
     for operator, fields in data.get("operators", {}).items():
@@ -59,9 +67,14 @@ def parse_pipeline(name: str, data: Mapping[str, Any]) -> SimulatedPipeline:
         name=name,
         operators=tuple(operators),
         objective_s=objective,
-        numbers=FrozenDict({key: str(value) for key, value in data.get("numbers", {}).items()}),
+        build_args=_build_args(data),
         batches=_batches(data.get("batches", {})),
     )
+
+
+def _build_args(data: Mapping[str, Any]) -> FrozenDict[str, str]:
+    tables = (data.get(section, {}) for section in _BUILD_ARGS)
+    return FrozenDict({key: str(value) for table in tables for key, value in table.items()})
 
 
 def _values(operator: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,8 @@ class Profile:
 
     name: str
     summary: str = ""
-    #: "fluid", or "records" or "batches" to simulate each record or micro-batch.
+    #: "fluid"; "records" or "batches" to simulate each record or micro-batch; "hosts" for slices
+    #: that share hosts.
     resolution: str = "fluid"
     rescaling: Rescaling = field(default_factory=Rescaling)
     queues: Queues = field(default_factory=Queues)
@@ -130,6 +131,12 @@ _USED: dict[str, dict[str, tuple[str, ...]]] = {
         "rescaling": (*_RESCALING, "pause_s_per_gb", "warmup_s", "warmup_speed"),
         "queues": (),
         "monitor": ("window_s",),
+    },
+    "hosts": {
+        "rescaling": ("pause_s", "pause_s_per_gb"),
+        "queues": ("hop_s",),
+        "monitor": ("window_s",),
+        "batches": (),
     },
 }
 RESOLUTIONS = tuple(_USED)
@@ -195,7 +202,7 @@ def check_used(resolution: str, section: str, names: Iterable[str]) -> None:
     >>> check_used("batches", "queues", ["hop_s"])
     Traceback (most recent call last):
     penstock.errors.InputError: hop_s: changes nothing at resolution batches
-    hint: it is used at resolution fluid
+    hint: it is used at resolution fluid and hosts
     """
     for name in names:
         users = [user for user in RESOLUTIONS if name in _USED[user].get(section, (name,))]

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import inf
 
 from pyspark.sql import SparkSession
@@ -10,16 +11,19 @@ from pyspark.sql import SparkSession
 from penstock.core.snapshot import Snapshot
 from penstock.engines.events import Event
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
+from penstock.engines.microbatch.replica_vote import VotingRules
 from penstock.engines.microbatch.slice_assignment import read_moves
 from penstock.engines.microbatch.snapshot_builder import LOOK_S
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
 from penstock.engines.spark.cluster.executors import Executors
+from penstock.engines.spark.drain_check import DrainCheck
+from penstock.engines.spark.host_fleet import HostFleet
 from penstock.engines.spark.io.call_marker import clear_marks
-from penstock.engines.spark.io.commands import Command, write_command
+from penstock.engines.spark.io.commands import Command, read_command, write_command
 from penstock.engines.spark.io.publication import recover
-from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.native_state.rescaler import Rescaler
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.operator_groups import find_native, find_sliced, sort_operators
 from penstock.engines.spark.pipeline_monitor import PipelineMonitor
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.builder import make_query, make_topics
@@ -30,6 +34,7 @@ from penstock.engines.spark.queries.query_supervisor import (
 )
 from penstock.engines.spark.recovery.reconciliation import reconcile
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.errors import InputError
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 
@@ -54,17 +59,21 @@ class SparkEngine:
         say: Callable[[str], None] = lambda _: None,
         report: Callable[[Event], None] = lambda _: None,
         available_now: bool = False,
+        voting: Mapping[str, VotingRules] | None = None,
     ) -> None:
         """`say` gets lines for people; `report` gets events of queries as they happen.
 
         `begin_s` are the seconds that the run had lasted before this start. With `available_now`,
-        ingests end when they have read what was there at the start.
+        ingests end when they have read what was there at the start. With `voting`, the replicas of
+        each operator decide alone, and `apply` is never called.
         """
+        self._voting = voting or {}
         self._available_now = available_now
         self._spark, self.pipeline, self.layout, self._timing = spark, pipeline, layout, timing
         #: None where one process runs all replicas.
         self.executors = executors
         self.topology = pipeline.check_scaled()
+        self._native, self._slices = find_native(pipeline), find_sliced(pipeline)
         self._say = say
         self._query_supervisor = QuerySupervisor(layout, retry_for_s, say=say)
         self._rescaler = Rescaler(spark, layout, self._query_supervisor)
@@ -80,13 +89,16 @@ class SparkEngine:
             executors=executors,
             before_s=begin_s,
             report=report,
+            voting=self._voting,
         )
+        self._drain_check = DrainCheck(pipeline, layout, self._monitor, self._query_supervisor)
         #: Lines about what a start has repaired in Spark's checkpoints.
         self.repairs: list[str] = []
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
-        #: By operator: the last moves of slices, and their version, which only grows.
-        self._moves: dict[str, tuple[Mapping[int, int], int]] = {}
+        self._fleet = HostFleet(pipeline, layout)
+        #: By operator: the replica of slices that were moved, where they stay.
+        self._pins: dict[str, dict[int, int]] = {}
 
     # --- begin and end
 
@@ -99,7 +111,8 @@ class SparkEngine:
         for text in self.repairs:
             self._say(text)
         make_topics(self.pipeline, self.layout)
-        for name in self._sort_operators():
+        self._fleet.begin()
+        for name in sort_operators(self.pipeline, self.topology):
             self._prepare(self.pipeline.operators[name])
         recover(self.pipeline, self.layout)
         self._monitor.begin_ingests()
@@ -113,11 +126,15 @@ class SparkEngine:
         name = operator.name
         failures.clear(self.layout, name)
         clear_marks(self.layout, name)
-        config = make_operator_config(self.pipeline, operator, self._timing)
+        config = make_operator_config(self.pipeline, operator, self._timing, self._voting.get(name))
         replicas = self._monitor.first_replicas(operator)
         if name in self._native:
             replicas = self._rescaler.finish(name, replicas)
-        write_command(self.layout, name, Command(replicas=replicas))
+        if name in self._fleet:
+            replicas = self._fleet.count_replicas(name)
+        elif self.layout.order(name).is_file():  # slices stay where an earlier start moved them
+            self._pins[name] = dict(read_command(self.layout, name).pins)
+        write_command(self.layout, name, self._make_command(name, replicas))
         start = make_query(
             self._spark,
             self.pipeline,
@@ -158,7 +175,7 @@ class SparkEngine:
         supervisor = self._query_supervisor
         without_batch = [name for name, tracker in self.trackers.items() if not tracker.records]
         late = {*without_batch, *supervisor.starting_names, *supervisor.restarting}
-        return [name for name in self._sort_operators() if name in late]
+        return [name for name in sort_operators(self.pipeline, self.topology) if name in late]
 
     def stop(self, patience_s: float = 60.0) -> None:
         """Hold every source, let running batches end, stop the queries."""
@@ -197,21 +214,28 @@ class SparkEngine:
     def observe(self) -> Snapshot:
         """Return what was measured over the last window."""
         if self._snapshot is None:
-            self._snapshot = self._monitor.build_snapshot()
+            snapshot = self._monitor.build_snapshot()
+            if self._fleet:
+                hosts = self._fleet.observe(snapshot.operators, self.trackers)
+                snapshot = replace(snapshot, hosts=hosts, max_hosts=self._fleet.most)
+            self._snapshot = snapshot
         return self._snapshot
 
     def apply(self, plan: Plan) -> None:
-        """Request replicas; they run from each operator's next batch on."""
+        """Request replicas and moves; they hold from each operator's next batch on."""
         maximums = {name: tracker.max_replicas for name, tracker in self.trackers.items()}
         minimums = {name: tracker.min_replicas for name, tracker in self.trackers.items()}
         check_plan(plan, maximums, self.capabilities, minimums)
+        if self._fleet:
+            self._move_between_hosts(plan)
+            return
         moves = read_moves(plan.moves, self._slices)
         if self.executors is not None and plan.executors is not None:
             self.executors.keep(plan.executors)
         for name, replicas in plan.replicas.items():
             self.trackers[name].request(replicas, self._monitor.clock())
         for name, homes in moves.items():
-            self._moves[name] = (homes, time.time_ns())
+            self._pins.setdefault(name, {}).update(homes)
         self._monitor.resize_executors(self._monitor.clock())  # before any source takes more rows
         for name in {**plan.replicas, **moves}:
             if name in self._native:
@@ -219,18 +243,31 @@ class SparkEngine:
             else:
                 self._write_command(name)
 
+    def _move_between_hosts(self, plan: Plan) -> None:
+        """Move slices between hosts; the replicas of their operators follow."""
+        for name in plan.replicas:
+            problem = f"{name} is on hosts" if name in self._fleet else f"{name} is not on hosts"
+            raise InputError(f"replicas.{name}", problem, "this pipeline scales by moves of slices")
+        now = self._monitor.clock()
+        for name in sorted(self._fleet.move(plan.moves, now)):
+            self.trackers[name].request(self._fleet.count_replicas(name), now)
+            self._write_command(name)
+
     def _write_command(self, name: str, *, hold: bool = False) -> None:
-        """Write the command of an operator again; its source ignores moves of an old version."""
-        moves, version = self._moves.get(name, ({}, 0))
+        """Write the command of an operator again."""
         # the state of a native operator has as many partitions as replicas run, not as requested
         is_native = name in self._native
         replicas = self.trackers[name].running if is_native else self._monitor.requested(name)
-        write_command(
-            self.layout, name, Command(replicas=replicas, hold=hold, moves=moves, version=version)
-        )
+        write_command(self.layout, name, self._make_command(name, replicas, hold=hold))
+
+    def _make_command(self, name: str, replicas: int, *, hold: bool = False) -> Command:
+        if name in self._fleet:
+            return self._fleet.make_command(name, hold=hold)
+        return Command(replicas=replicas, hold=hold, pins=self._pins.get(name, {}))
 
     def status(self) -> Status:
         """Return the status, with the events and batches since the last call."""
+        self._monitor.add_events(self._fleet.report_change(self.trackers, self._monitor.clock()))
         return self._monitor.take_status()
 
     # --- for people
@@ -258,51 +295,9 @@ class SparkEngine:
     @property
     def is_input_read(self) -> bool:
         """Whether all ingests have read what was there at the start, and no query restarts."""
-        supervisor, operators = self._query_supervisor, self.pipeline.operators.values()
-        ingests = [operator.name for operator in operators if not operator.reads]
-        is_read = all(not supervisor.queries[name].isActive for name in ingests)
-        return is_read and not supervisor.restarting
+        return self._drain_check.is_input_read()
 
     @property
     def is_drained(self) -> bool:
         """Whether no row waits for a running operator or is on its way into a topic."""
-        before = self._count_waiting()
-        # rows with a batch record count as taken, though they may not be published yet
-        is_quiet = all(map(self._monitor.batch_supervisor.is_quiet, self._query_supervisor.queries))
-        return is_quiet and before == self._count_waiting() and all(not rows for _, rows in before)
-
-    def _count_waiting(self) -> list[tuple[int, int]]:
-        """Return, by running operator, the rows that ever came and those of them that wait."""
-        self._monitor.update()
-        failed = self._query_supervisor.failed
-        running = [tracker for name, tracker in self.trackers.items() if name not in failed]
-        return [(tracker.offered, tracker.offered - tracker.taken) for tracker in running]
-
-    # --- operators
-
-    @property
-    def _native(self) -> list[str]:
-        """Operators with Spark's own state."""
-        return [
-            name
-            for name, operator in self.pipeline.operators.items()
-            if find_spark_kind(operator.kind).has_spark_state
-        ]
-
-    @property
-    def _slices(self) -> dict[str, int]:
-        """The number of slices of each operator that has them."""
-        return {
-            name: slices
-            for name, operator in self.pipeline.operators.items()
-            if (slices := find_spark_kind(operator.kind).slices(operator))
-        }
-
-    def _sort_operators(self) -> list[str]:
-        """Return the operators in the order in which records pass them, ingests first."""
-        others = [op for op in self.pipeline.operators.values() if not op.scales]
-        return [
-            *(operator.name for operator in others if not operator.reads),
-            *self.topology.order,
-            *(operator.name for operator in others if operator.reads),
-        ]
+        return self._drain_check.is_drained()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from penstock.engines.microbatch.replica_vote import VotingRules
 from penstock.engines.spark.kinds.kind import SourceRules, find_spark_kind
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.pipelines.kinds.kind import find_kind
@@ -50,8 +51,10 @@ class OperatorConfig:
     queue_size: int | None = None
     #: The topic of dropped rows; None: they are only counted.
     dropped_to: str | None = None
-    #: By downstream operator: the waiting rows above which this one stops reading.
+    #: By downstream operator: the waiting rows above which this one stops reading, and the
+    #: topics in which they wait.
     limits: Mapping[str, int] = field(default_factory=dict)
+    limited_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     batch_s: float = BATCH_S
     #: Minimum time from the begin of one batch to that of the next.
     min_interval_s: float = MIN_INTERVAL_S
@@ -63,8 +66,12 @@ class OperatorConfig:
     idle_s: float | None = None
     #: Whether batches end with source batches if possible: a downstream operator uses event time.
     keeps_batches: bool = False
+    #: Inputs of which a batch takes whole commits only.
+    whole_commits: tuple[str, ...] = ()
     #: The rules of its kind for the source.
     source: SourceRules = SourceRules()
+    #: How its replicas decide alone; None: they run as many as the command says.
+    voting: VotingRules | None = None
 
     @property
     def key(self) -> str | None:
@@ -79,20 +86,28 @@ class OperatorConfig:
     def load(cls, layout: RunLayout, operator: str) -> "OperatorConfig":
         """Read what `save` wrote."""
         data: Mapping[str, Any] = read_json(layout.config(operator))
-        lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed")}
+        lists = {name: tuple(data.get(name, ())) for name in ("reads", "keyed", "whole_commits")}
         source = SourceRules(**data.get("source", {}))
-        return cls(**{**data, **lists, "source": source})
+        voting = VotingRules(**rules) if (rules := data.get("voting")) else None
+        return cls(**{**data, **lists, "source": source, "voting": voting})
 
 
 def make_operator_config(
-    pipeline: Pipeline, operator: Operator, timing: BatchTiming
+    pipeline: Pipeline,
+    operator: Operator,
+    timing: BatchTiming,
+    voting: VotingRules | None = None,
 ) -> OperatorConfig:
     """Return the config of an operator."""
     options = operator.options
     behind = {
         other.name: other.options.queue_limit
         for other in pipeline.operators.values()
-        if operator.writes in other.reads and other.options.queue_limit is not None
+        if {*operator.outputs} & {*other.reads} and other.options.queue_limit is not None
+    }
+    topics = {
+        name: tuple(t for t in pipeline.operators[name].reads if t in operator.outputs)
+        for name in behind
     }
     kind = find_spark_kind(operator.kind)
     return OperatorConfig(
@@ -105,11 +120,15 @@ def make_operator_config(
         queue_size=options.queue_size,
         dropped_to=options.dropped_to,
         limits=behind,
+        limited_topics=topics,
         batch_s=timing.batch_s,
         min_interval_s=timing.min_interval_s,
         idle_s=pipeline.idle_s,
         keeps_batches=kind.source.needs_whole_batches or _feeds_event_time(pipeline, operator),
+        whole_commits=options.whole_commits,
         source=kind.source,
+        # Spark plans the tasks of an operator with its own state
+        voting=None if kind.has_spark_state else voting,
         **kind.config_fields(operator),
     )
 

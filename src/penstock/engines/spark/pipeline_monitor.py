@@ -9,6 +9,7 @@ from penstock.core.snapshot import Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.events import Event
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
+from penstock.engines.microbatch.replica_vote import VotingRules
 from penstock.engines.microbatch.snapshot_builder import LOOK_S, build_snapshot, build_status
 from penstock.engines.port import Status
 from penstock.engines.spark.cluster.executors import Executors
@@ -45,8 +46,13 @@ class PipelineMonitor:
         executors: Executors | None,
         before_s: float,
         report: Callable[[Event], None],
+        voting: Mapping[str, VotingRules],
     ) -> None:
-        """`native` are the operators with Spark's own state; `before_s` is the age of the run."""
+        """`native` are the operators with Spark's own state; `before_s` is the age of the run.
+
+        `voting` are the rules of operators whose replicas decide alone.
+        """
+        self._voting = voting
         self._pipeline, self._topology = pipeline, topology
         self._layout, self._timing = layout, timing
         self._query_supervisor, self._rescaler = query_supervisor, rescaler
@@ -78,6 +84,7 @@ class PipelineMonitor:
             replicas,
             self._timing,
             self.clock,
+            self._voting.get(operator.name),
         )
 
     def begin_ingests(self) -> None:
@@ -130,17 +137,17 @@ class PipelineMonitor:
             tracker.is_changing = self._rescaler.is_busy(tracker.name)
             tracker.replica_s += tracker.running * passed_s
             held_s = read_backpressure_s(self._layout, self.trackers, tracker.name)
-            self._add(tracker.update(now, self._timing.window_s, held_s))
+            self.add_events(tracker.update(now, self._timing.window_s, held_s))
         if self._executors is not None:
-            self._add(self._executors.update(now))
+            self.add_events(self._executors.update(now))
             self.resize_executors(now)
         if now >= self._queries_checked_at + CHECK_QUERIES_S:
             self._queries_checked_at = now
             self._check_queries(now)
 
     def _check_queries(self, now: float) -> None:
-        self._add(self._ingests.take_progress(self._query_supervisor.queries, now))
-        self._add(self._count_late_rows(now))
+        self.add_events(self._ingests.take_progress(self._query_supervisor.queries, now))
+        self.add_events(self._count_late_rows(now))
         for event in self.batch_supervisor.update():
             self._add_reported(event)
 
@@ -155,14 +162,15 @@ class PipelineMonitor:
         """Let the number of executors follow the sum of requested replicas."""
         if self._executors is not None:
             replicas = sum(map(self.requested, self._pipeline.operators))
-            self._add(self._executors.resize(replicas, now))
+            self.add_events(self._executors.resize(replicas, now))
 
-    def _add(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
+        """Add events with times of the clock to the next status."""
         self._events += [replace(event, at=self._second(event.at)) for event in events]
 
     def _add_reported(self, event: Event) -> None:
         """Add an event with a time of the wall clock, and report it at once."""
-        self._add([replace(event, at=event.at + self.clock.shift_s)])
+        self.add_events([replace(event, at=event.at + self.clock.shift_s)])
         self._report(self._events[-1])
 
     # --- results
@@ -251,6 +259,7 @@ def make_tracker(
     replicas: int,
     timing: BatchTiming,
     clock: SteadyClock,
+    voting: VotingRules | None = None,
 ) -> OperatorTracker:
     """Return a tracker that starts where the records of an earlier start end."""
     tracker = OperatorTracker(
@@ -265,6 +274,7 @@ def make_tracker(
         late_to=operator.late_to,
         requested=replicas,
         running=replicas,
+        voting=voting,
     )
     tracker.begin()
     tracker.running = replicas

@@ -73,6 +73,15 @@ class RunLayout:
         return self.run / "marks" / operator
 
     @property
+    def hosts(self) -> Path:
+        """The host of each slice, if the pipeline has hosts."""
+        return self.run / "hosts.json"
+
+    def host_core(self, host: str) -> Path:
+        """The lock that the slices of an emulated host take turns with."""
+        return self.run / "hosts" / f"{host}.lock"
+
+    @property
     def log(self) -> Path:
         """The log of Spark."""
         return self.run / "spark.log"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from penstock.pipelines.operator import Operator
 
-CALL_OPTIONS = ("resource", "chunk_rows", "call_timeout_s", "on_error")
+CALL_OPTIONS = ("resource", "chunk_rows", "call_timeout_s", "on_error", "whole_commits")
 
 
 class BatchKind(OperatorKind):
@@ -37,12 +37,12 @@ class BatchKind(OperatorKind):
     def check_try_out(self, operator: "Operator") -> None:
         """Every batch operator can be tried."""
 
-    def try_rows(
+    def try_outputs(
         self,
         operator: "Operator",
         batch: pa.RecordBatch,
         spark: "SparkSession | None",  # noqa: ARG002
-    ) -> list[Row]:
+    ) -> dict[str, list[Row]]:
         """Call the function, chunk by chunk, without Spark."""
         # running processes do not load the try-out
         from penstock.pipelines.try_out import try_batch  # noqa: PLC0415
@@ -50,4 +50,8 @@ class BatchKind(OperatorKind):
         return try_batch(operator, batch)
 
 
-KIND = BatchKind(name="batch", options=(*REPLICA_OPTIONS, *QUEUE_OPTIONS, *CALL_OPTIONS))
+KIND = BatchKind(
+    name="batch",
+    options=(*REPLICA_OPTIONS, *QUEUE_OPTIONS, *CALL_OPTIONS),
+    writes_several=True,
+)

@@ -45,6 +45,8 @@ class OperatorKind(ABC):
     scales: bool = True
     reads_topics: bool = True
     writes_topics: bool = True
+    #: Whether its function may return rows for several topics.
+    writes_several: bool = False
     #: Whether it may keep rows in its state and return fewer than it takes.
     reduces_rows: bool = False
     #: Whether it has a watermark: rows may be late, and inputs carry event time.
@@ -60,11 +62,22 @@ class OperatorKind(ABC):
         """Raise `InputError` if the operator alone does not meet the needs of this kind."""
         if self.reads_topics and not operator.reads:
             raise InputError("reads", "must name a topic")
+        self._check_outputs(operator)
         for option in fields(operator.options):
             is_set = getattr(operator.options, option.name) != option.default
             if is_set and option.name not in self.options:
                 hint = f"it knows {', '.join(self.options)}"
                 raise InputError(option.name, f"is no option of kind {self.name!r}", hint)
+
+    def _check_outputs(self, operator: "Operator") -> None:
+        outputs = operator.outputs
+        if self.writes_topics and not outputs:
+            raise InputError("writes", "must name a topic")
+        if len(set(outputs)) < len(outputs):
+            raise InputError("writes", f"names a topic twice: {', '.join(outputs)}")
+        if len(outputs) > 1 and not self.writes_several:
+            problem = f"an operator of kind {self.name!r} writes one topic, got {len(outputs)}"
+            raise InputError("writes", problem, "batches and sliced operators write several")
 
     def check_schemas(  # noqa: B027  (optional)
         self, operator: "Operator", inputs: Schemas, topics: Topics
@@ -84,8 +97,14 @@ class OperatorKind(ABC):
         """Return the output of the operator for rows that carry `_event`."""
         raise self._no_try_out(operator)
 
+    def try_outputs(
+        self, operator: "Operator", batch: pa.RecordBatch, spark: "SparkSession | None"
+    ) -> dict[str, list[Row]]:
+        """Return the output of the operator by topic."""
+        return {str(operator.writes): self.try_rows(operator, batch, spark)}
+
     def _no_try_out(self, operator: "Operator") -> InputError:
-        problem = f"is an {self.name}: only operators that read and write topics can be tried"
+        problem = f"is an {self.name} operator: only batch and frame operators can be tried"
         return InputError(operator.name, problem, where=operator.where)
 
     def late_to(self, operator: "Operator") -> str | None:  # noqa: ARG002

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 def check_output_declared(operator: "Operator") -> None:
-    """The columns of the topic that an operator writes must be declared."""
-    if operator.output_schema is None:
-        hint = how_to_declare(str(operator.writes), operator.topics)
-        raise InputError("writes", f"topic {operator.writes!r} is not declared", hint)
+    """The columns of the topics that an operator writes must be declared."""
+    known = operator.output_schemas
+    for topic in operator.outputs:
+        if topic not in known:
+            hint = how_to_declare(topic, operator.topics)
+            raise InputError("writes", f"topic {topic!r} is not declared", hint)
 
 
 def check_same_columns(operator: "Operator", inputs: Schemas) -> None:

@@ -79,7 +79,8 @@ def _check_partition(topic: DeclaredTopic, mine: Partition) -> None:
 
 KIND = SlicedKind(
     name="sliced",
-    options=(*REPLICA_OPTIONS, "queue_limit", "call_timeout_s"),
+    options=(*REPLICA_OPTIONS, "queue_limit", "call_timeout_s", "whole_commits"),
+    writes_several=True,
     reduces_rows=True,
     uses_event_time=True,
 )

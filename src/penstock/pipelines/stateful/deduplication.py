@@ -38,7 +38,7 @@ def distinct(by: Names, *, within_s: float | None = None, time: str = EVENT) -> 
     Distances are in event time, and the first row to arrive is passed on. Without within_s a key
     is passed on once, or again after the operator's ttl_s.
 
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import distinct, try_batches
     >>> batches = [[{"id": 1}, {"id": 2}, {"id": 1}], [{"id": 2}, {"id": 3}]]
     >>> try_batches(distinct(by="id"), batches, "id long", slices=1).rows
     [{'id': 1}, {'id': 2}, {'id': 3}]

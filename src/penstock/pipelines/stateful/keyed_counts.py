@@ -19,7 +19,7 @@ def counts(by: Names, *, sums: Names = (), time: str = EVENT) -> "Counts":
 
     The time matters only if the operator has a ttl_s: counts restart after it.
 
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import counts, try_batches
     >>> batches = [[{"word": "a", "size": 2}, {"word": "b", "size": 3}], [{"word": "a", "size": 5}]]
     >>> tried = try_batches(counts(by="word", sums="size"), batches, "word string, size int")
     >>> tried.rows[-1]

@@ -46,7 +46,7 @@ def top(by: Names = (), *, k: int, of: str, size_s: float, time: str = EVENT) ->
     of the input.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import top, try_batches
     >>> when = [datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC) for s in (1, 2, 3, 12)]
     >>> rows = [{"price": 7 * s.second % 10, "_event": s} for s in when]
     >>> tried = try_batches(top(k=2, of="price", size_s=10), [rows, []], "price int")

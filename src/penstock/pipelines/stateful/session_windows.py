@@ -59,7 +59,7 @@ def sessions(
     touching=True rows that are exactly gap_s apart belong together, as in Flink and Spark.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import sessions, try_batches
     >>> batches = [[{"_event": datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC)} for s in (1, 4, 19)], []]
     >>> [row] = try_batches(sessions(gap_s=5), batches, "user string").rows
     >>> row["start"].second, row["end"].second, row["n"]

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.errors import InputError
+from penstock.pipelines.output_rows import split_outputs
 from penstock.pipelines.row_conversion import fit_rows
 from penstock.pipelines.source_location import place_of
 from penstock.pipelines.stateful.slice_options import Slicing
@@ -19,23 +20,24 @@ Inputs = Mapping[str, pa.RecordBatch]
 
 
 def call_slice(
-    function: SliceFunction, inputs: Inputs, state: State, schema: pa.Schema
-) -> pa.RecordBatch | None:
-    """Call a function with the rows and the state of a slice; return its rows, or None.
+    function: SliceFunction, inputs: Inputs, state: State, schemas: Mapping[str, pa.Schema]
+) -> dict[str, pa.RecordBatch]:
+    """Call a function with the rows and the state of a slice; return its rows by topic.
 
     `inputs` has every input in the order of declaration, empty where a slice has no rows; a
-    function with a single input gets only that batch. `schema` is that of the output. Exceptions
-    of the function propagate; `InputError` means that its result does not fit.
+    function with a single input gets only that batch. `schemas` are those of the outputs.
+    Exceptions of the function propagate; `InputError` means that its result does not fit.
     """
     given = next(iter(inputs.values())) if len(inputs) == 1 else inputs
     result = function(given, state)
-    if result is None:
-        return None
     try:
-        rows = _fitted(result, schema)
+        outputs = {
+            topic: _fitted(rows, schemas[topic])
+            for topic, rows in split_outputs(result, tuple(schemas)).items()
+        }
     except InputError as wrong:
         raise wrong.at(place_of(function)) from None
-    return rows if rows.num_rows else None
+    return {topic: rows for topic, rows in outputs.items() if rows.num_rows}
 
 
 def split_inputs(slicing: Slicing, inputs: Inputs) -> dict[int, dict[str, pa.RecordBatch]]:

@@ -39,7 +39,7 @@ def join(
     name of its input in front. A key that is null has no partner.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import join, try_batches
     >>> when = [datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC) for s in (1, 4)]
     >>> shipped = join("orders", "parcels", on="id", within_s=(0, 5))
     >>> batch = {

@@ -45,7 +45,7 @@ def windows(
     slice. The output has the key, start, end, n, and sum_X for each column X.
 
     >>> from datetime import UTC, datetime
-    >>> from penstock.pipelines.stateful.try_out import try_batches
+    >>> from penstock import try_batches, windows
     >>> batches = [[{"_event": datetime(2024, 1, 1, 0, 0, s, tzinfo=UTC)} for s in (1, 4, 19)], []]
     >>> [row] = try_batches(windows(size_s=10), batches, "user string").rows
     >>> row["start"].second, row["end"].second, row["n"]

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -48,8 +49,8 @@ _STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 class TryOutResult:
     """The result of `try_batches`."""
 
-    #: The output of each batch, with `_event`; grouped by slice.
-    outputs: tuple[pa.Table, ...]
+    #: The output of each batch by topic, with `_event`; grouped by slice.
+    topics: Mapping[str, tuple[pa.Table, ...]]
     #: The rows that were late in each batch.
     late: tuple[list[Row], ...]
     #: The watermark of the next batch, in microseconds.
@@ -60,9 +61,20 @@ class TryOutResult:
     stamped: bool
 
     @property
+    def outputs(self) -> tuple[pa.Table, ...]:
+        """The main output of each batch, with `_event`; grouped by slice."""
+        return next(iter(self.topics.values()))
+
+    @property
     def rows(self) -> list[Row]:
-        """All output rows; without `_event` if no input row has it."""
-        table = pa.concat_tables(self.outputs)
+        """All rows of the main output; without `_event` if no input row has it."""
+        return self.rows_of(next(iter(self.topics)))
+
+    def rows_of(self, topic: str) -> list[Row]:
+        """All rows of one of several outputs; without `_event` if no input row has it."""
+        if topic not in self.topics:
+            raise InputError("topic", f"{topic!r} is not written", nearest(topic, self.topics))
+        table = pa.concat_tables(self.topics[topic])
         shown: list[Row] = (table if self.stamped else table.drop_columns(EVENT)).to_pylist()
         return shown
 
@@ -71,7 +83,7 @@ def try_batches(
     function: Ready | SliceFunction,
     batches: Sequence[Rows | Mapping[str, Rows]],
     reads: AnySchema | Mapping[str, AnySchema],
-    writes: AnySchema | None = None,
+    writes: AnySchema | Mapping[str, AnySchema] | None = None,
     slicing: Slicing | None = None,
     *,
     slices: int = 64,
@@ -82,7 +94,15 @@ def try_batches(
 
     A ready-made function needs only batches and their columns; for your own function also give
     the columns it writes and its `Slicing`. With several inputs a batch is a dictionary of rows by
-    input. Rows without `_event` all get the same time.
+    input; with several output topics `writes` is a dictionary of columns by topic. Rows without
+    `_event` all get the same time. The result has `rows` (all output rows), `outputs` and `late` by
+    batch, `state` (a table) and `watermark`; for several output topics, `rows_of(topic)` and
+    `topics`.
+
+    >>> from penstock import counts, try_batches
+    >>> tried = try_batches(counts(by="word"), [[{"word": "a"}], [{"word": "a"}]], "word string")
+    >>> tried.rows, tried.state.to_pylist()
+    ([{'word': 'a', 'n': 1}, {'word': 'a', 'n': 2}], [{'word': 'a', 'n': 2}])
     """
     try:
         schemas = _schemas(reads, slicing)
@@ -95,13 +115,15 @@ def try_batches(
         given = [
             _given(batch, schemas, f"batches[{number}]") for number, batch in enumerate(batches)
         ]
-        trial = _Trial(function, slicing, schemas, _parsed(writes))
+        columns = writes if isinstance(writes, Mapping) else {"output": writes}
+        outputs = {topic: _parsed(each) for topic, each in columns.items()}
+        trial = _Trial(function, slicing, schemas, outputs)
     except InputError as wrong:
         raise wrong.under("try_batches") from None
     for inputs in given:
         trial.run(inputs)
     return TryOutResult(
-        outputs=tuple(trial.outputs),
+        topics={topic: tuple(tables) for topic, tables in trial.outputs.items()},
         late=tuple(trial.late),
         watermark=trial.watermark,
         state=trial.state(),
@@ -117,33 +139,42 @@ class _Trial:
         function: SliceFunction,
         slicing: Slicing,
         schemas: Mapping[str, pa.Schema],
-        output: pa.Schema,
+        schemas_out: Mapping[str, pa.Schema],
     ) -> None:
-        self.outputs: list[pa.Table] = []
+        self.outputs: dict[str, list[pa.Table]] = {topic: [] for topic in schemas_out}
         self.late: list[list[Row]] = []
         self.watermark: int | None = None
-        self._function, self._slicing, self._output = function, slicing, output
+        self._function, self._slicing, self._schemas = function, slicing, schemas_out
         self._key, self._values = state_schemas(slicing, schemas)
         self._layers: dict[int, list[SortedLayer]] = {}
         self._latest: dict[str, int | None] = dict.fromkeys(slicing.keys)
         self._before: int | None = None
+        self._starts, self._ends = dict.fromkeys(schemas, 0), dict.fromkeys(schemas, 0)
+        #: By slice: a name of its layers.
+        self._tokens: dict[int, str] = {}
 
     def run(self, inputs: Mapping[str, pa.RecordBatch]) -> None:
         """Run one batch."""
         times = {t: latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys}
         now = max((time for time in times.values() if time is not None), default=None)
+        self._starts = self._ends
+        self._ends = {t: offset + inputs[t].num_rows for t, offset in self._starts.items()}
         parts = split_inputs(self._slicing, inputs)
         none = {topic: rows.slice(0, 0) for topic, rows in inputs.items()}
-        results, late = [], []
+        results: dict[str, list[pa.RecordBatch]] = {topic: [] for topic in self._schemas}
+        late = []
         for number in sorted({*parts, *self._layers}):
             state = self._open(number, now)
             if number not in parts and not state.is_due():
                 continue
-            result = call_slice(self._function, parts.get(number, none), state, self._output)
-            results += [] if result is None else [result]
+            returned = call_slice(self._function, parts.get(number, none), state, self._schemas)
+            for topic, rows in returned.items():
+                results[topic].append(rows)
             late += [row for rows in state.late_rows for row in rows.to_pylist()]
             self._keep(number, state.changes())
-        self.outputs.append(pa.Table.from_batches(results, with_event(self._output)))
+        for topic, tables in self.outputs.items():
+            schema = with_event(self._schemas[topic])
+            tables.append(pa.Table.from_batches(results[topic], schema))
         self.late.append(late)
         self._latest = later(self._latest, times)
         self._before = self.watermark
@@ -165,11 +196,21 @@ class _Trial:
             before=self._before,
             now=now,
             ttl_us=self._slicing.ttl_us,
+            token=self._token(number),
+            input_starts=self._starts,
+            input_ends=self._ends,
         )
+
+    def _token(self, number: int) -> str:
+        token = self._tokens.setdefault(number, uuid4().hex)
+        # what has expired depends on watermarks
+        return token if self._slicing.ttl_us is None else f"{token}@{self.watermark}@{self._before}"
 
     def _keep(self, number: int, changes: SortedLayer | None) -> None:
         """Add a layer; older ones of similar size are merged."""
         layers = self._layers.get(number, [])
+        if changes is not None:
+            self._tokens.pop(number, None)
         if count := merge_count([len(layer) for layer in layers]):
             merged = newest([layer.chunks[0] for layer in layers[:count]], len(self._key))
             if count == len(layers):  # the oldest layer: deleted rows have nothing to hide

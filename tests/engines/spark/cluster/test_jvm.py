@@ -143,6 +143,46 @@ def test_a_jvm_that_does_not_start_is_said_and_leaves_nothing(
     assert jvm._started == []
 
 
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended; whoever adopted it may not have noticed yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_a_worker_that_hangs_ends_with_its_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers have a process group of their own, and one that hangs reads no input."""
+    worker = "import time; time.sleep(600)"
+    code = (
+        "import subprocess, sys, time\n"
+        f"worker = subprocess.Popen([sys.executable, '-c', {worker!r}], process_group=0)\n"
+        "print(worker.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    monkeypatch.setattr(jvm, "_started", [])
+    process = jvm._spawn([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as stream:
+        pid = int(stream.readline())
+    assert not has_ended(pid)
+    jvm.kill_jvm()
+    assert process.poll() is not None
+    assert until_gone(lambda: has_ended(pid))
+
+
+def test_the_gateway_of_a_jvm_is_bound_to_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import os, sys; sys.exit(os.environ['SPARK_LOCAL_IP'])"
+    monkeypatch.setattr(jvm, "_started", [])
+    monkeypatch.setattr(jvm, "_command", lambda _: [sys.executable, "-c", code])
+    monkeypatch.setenv("SPARK_LOCAL_IP", "0.0.0.0")
+    with (tmp_path / "out").open("wb") as stream, pytest.raises(Exception, match="JAVA_GATEWAY"):
+        jvm.start_gateway(None, tmp_path, stream)  # type: ignore[arg-type]
+    assert (tmp_path / "out").read_text().strip() == jvm.LOOPBACK
+
+
 def test_an_interrupt_kills_a_jvm_that_is_starting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

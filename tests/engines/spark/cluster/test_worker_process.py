@@ -44,3 +44,27 @@ def test_a_process_imports_what_is_listed(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert subprocess.run(command, check=False).returncode == 0, "nothing is listed yet"
     write_module_list(path, ["wave", "there_is.no_such_module"])
     assert subprocess.run(command, check=False).returncode == 1
+
+
+class Compiler:
+    """A function that wants something done before workers start."""
+
+    def preload(self) -> None:
+        import wave  # noqa: F401, PLC0415
+
+    def __call__(self, batch: object) -> None:
+        """Never called."""
+
+
+def test_a_process_calls_what_a_function_preloads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pipeline = Pipeline("compiled")
+    operator = pipeline.batches("a", "b")(Compiler())
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "list"))
+    write_module_list(tmp_path / "list", needed_modules([operator]))
+    code = (
+        "import sys; from penstock.engines.spark.cluster.worker_process import import_module_list;"
+        " import_module_list(); sys.exit('wave' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1

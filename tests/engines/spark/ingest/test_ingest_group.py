@@ -1,15 +1,22 @@
 """What waits in front of an ingest is offered to the operators behind it; no JVM is needed."""
 
+import time
 from typing import Any
 
 import pyarrow as pa
+from tests.tools.recording import task
 
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.operator_snapshot import build_latency
 from penstock.engines.spark.ingest.tracker import Ingests
+from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.pipeline_monitor import make_tracker
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
+from penstock.topics.embedded.topic import Topic
+from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.steady_clock import SteadyClock
 
 #: 200 rows were read from as many offsets, and 450 offsets wait.
@@ -68,3 +75,30 @@ def test_a_backlog_outside_is_in_the_queue_of_the_operator_behind(layout: RunLay
         operator.update(1.0, 60.0)
     assert {name: one.queues[-1][1] for name, one in followed.items()} == {"first": 450, "other": 0}
     assert ingests.status()["bids"].backlog_rows == 450
+
+
+def test_behind_an_ingest_latency_counts_from_the_arrival(layout: RunLayout) -> None:
+    """Rows keep their event times, which may be years old; no pipeline can be so fast."""
+    pipeline, clock = build_pipeline(), SteadyClock()
+    make_topics(pipeline, layout)
+    with TopicWriter(Topic.open(layout.topic("raw")), "bids") as writer:
+        writer.append(pa.table({"id": range(7)}))
+    operator = make_tracker(layout, pipeline.operators["first"], (), 1, BatchTiming(), clock)
+    ingests = Ingests(pipeline, layout, 10.0, clock)
+    ingests.begin([operator])
+    now = time.time()
+    record = BatchRecord(
+        batch=0,
+        start={"raw": 0},
+        end={"raw": 7},
+        planned_at=now,
+        committed_at=now + 1,
+        tasks=(task(rows=7),),
+        events=((0.0, 7),),  # in 1970
+    )
+    BatchLog(layout.batches("first")).put(record)
+    ingests.update([operator], now)
+    operator.update(now, 60.0)
+    latency = build_latency(operator.new_records)
+    assert latency.count == 7
+    assert 1 <= latency.max < 60

@@ -138,6 +138,17 @@ def test_what_an_ingest_brings_is_offered_and_the_last_one_before_an_egress_has_
     assert list(status.latency) == ["work > sum_up"]
 
 
+def test_the_status_of_an_engine_counts_the_rows_of_an_ingest_as_offered(
+    engine: SparkEngine,
+) -> None:
+    append(engine.layout, "raw", 300)
+    append(engine.layout, "worked", 100)
+    for name in engine.topology.order:
+        engine._monitor.track(engine.pipeline.operators[name], 1)
+    status = engine.status()
+    assert (status.offered_records, status.backlog_records) == (300, 300)
+
+
 def test_a_status_changes_nothing_and_batches_are_new_until_they_are_cleared(
     engine: SparkEngine, tracked: dict[str, OperatorTracker]
 ) -> None:

@@ -1,13 +1,23 @@
 """Where batches end; planned without Spark."""
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
+from penstock.engines.microbatch.replica_vote import ReplicaVote, VotingRules, update_memory
+from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
-from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.io.plans import BatchPlan
+from penstock.engines.spark.operator_config import (
+    BatchTiming,
+    OperatorConfig,
+    make_operator_config,
+)
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
@@ -72,3 +82,168 @@ def test_batches_end_where_source_batches_end(
         offset = planner.next_offset(offset)
         found.append(offset["at"][reads])
     assert found == ends
+
+
+def test_batches_of_an_egress_grow_with_what_it_writes(layout: RunLayout) -> None:
+    pipeline = build_pipeline()
+
+    @pipeline.egress(reads="windows")
+    def save(frame: Any) -> Any:
+        raise AssertionError("nothing starts here")
+
+    make_topics(pipeline, layout)
+    make_operator_config(pipeline, save, BatchTiming(min_interval_s=0.0)).save(layout)
+    write_command(layout, "save", Command(replicas=1))
+    planner, topic = BatchPlanner(layout, "save", "windows"), Input(layout, "windows")
+    topic.put(2000, is_complete=True)
+    start: dict[str, Any] = {"at": {"windows": 0}, "skips": {}}
+    rows = []
+    for _ in range(3):
+        end = planner.next_offset(start)
+        planner.plan(start, end)
+        rows.append(end["at"]["windows"] - start["at"]["windows"])
+        start = end
+    assert rows == [8, 8 * 16, 2000 - 8 - 8 * 16]
+
+
+# --- without a controller
+
+RULES = VotingRules(max_replicas=4, interval_s=0.1, drain_s=2.0)
+
+
+class Voters:
+    """The planner of an operator whose replicas vote as they are told."""
+
+    def __init__(self, layout: RunLayout, rules: VotingRules = RULES, replicas: int = 1) -> None:
+        pipeline = build_pipeline()
+        make_topics(pipeline, layout)
+        timing = BatchTiming(min_interval_s=0.0)
+        operator = pipeline.operators["copy"]
+        make_operator_config(pipeline, operator, timing, rules).save(layout)
+        write_command(layout, "copy", Command(replicas=replicas))
+        self.layout, self.log = layout, BatchLog(layout.batches("copy"))
+        self.input = Input(layout, "raw")
+        self.start: dict[str, Any] = {"at": {"raw": 0}, "skips": {}}
+        self.batch = 0
+        self.restart()
+
+    def restart(self) -> None:
+        self.planner = BatchPlanner(self.layout, "copy", "raw")
+
+    def plan(self) -> BatchPlan:
+        self.end = self.planner.next_offset(self.start)
+        return self.planner.plan(self.start, self.end)
+
+    def run(self, *changes: int) -> BatchPlan:
+        """Plan a batch and commit it with these votes."""
+        plan = self.plan()
+        self.commit(plan, *changes)
+        return plan
+
+    def commit(self, plan: BatchPlan, *changes: int) -> None:
+        tasks = []
+        for task, change in zip(plan.tasks, changes, strict=True):
+            assert task.view is not None
+            rows = task.own_rows
+            record = TaskRecord(
+                rows_in=rows, rows_out=rows, busy_s=0.1, cpu_s=None, began=0.0, ended=0.1
+            )
+            vote = ReplicaVote(change=change, load=1, capacity=1, siblings=1, probability=0)
+            memory = update_memory(task.view, rows, 0.1)
+            tasks.append(replace(record, vote=vote, memory=memory))
+        self.log.put(
+            BatchRecord(
+                batch=self.batch,
+                start=plan.start,
+                end=plan.end,
+                planned_at=plan.planned_at,
+                committed_at=plan.planned_at + 0.2,
+                tasks=tuple(tasks),
+                waiting=plan.waiting,
+            )
+        )
+        self.batch, self.start = self.batch + 1, self.end
+
+
+def test_votes_take_effect_at_the_next_batch(layout: RunLayout) -> None:
+    voters, replicas = Voters(layout), []
+    for changes in ((2,), (0, 1, 0), (0, -1, -1, 0), (5, 0), (0, 0, 0, 0)):
+        voters.input.put(8, is_complete=True)
+        replicas.append(len(voters.run(*changes).tasks))
+    assert replicas == [1, 3, 4, 2, 4]
+
+
+def test_a_command_does_not_overrule_votes(layout: RunLayout) -> None:
+    voters = Voters(layout)
+    voters.input.put(8, is_complete=True)
+    voters.run(1)
+    write_command(layout, "copy", Command(replicas=4))
+    voters.input.put(8, is_complete=True)
+    assert len(voters.plan().tasks) == 2
+
+
+def test_a_batch_planned_again_after_a_kill_has_the_same_replicas(layout: RunLayout) -> None:
+    voters = Voters(layout)
+    voters.input.put(8, is_complete=True)
+    voters.run(2)
+    voters.input.put(8, is_complete=True)
+    before = voters.plan()
+    voters.restart()  # Spark knows the offsets of the batch and asks for its tasks only
+    again = voters.planner.plan(voters.start, voters.end)
+    assert [task.parts for task in again.tasks] == [task.parts for task in before.tasks]
+    assert [task.view.memory for task in again.tasks if task.view] == [
+        task.view.memory for task in before.tasks if task.view
+    ]
+
+
+def test_a_replica_sees_what_arrives_and_what_is_left(layout: RunLayout) -> None:
+    voters = Voters(layout)
+    voters.input.put(20, is_complete=True)
+    first = voters.run(0)  # the very first batch takes few rows
+    (task,) = first.tasks
+    assert task.view is not None
+    taken = task.own_rows
+    # what came before the first batch is nobody's load
+    assert (task.view.arrived, task.view.left) == (taken, 20 - taken)
+    voters.input.put(5, is_complete=True)
+    (task,) = voters.plan().tasks
+    assert task.view is not None
+    assert task.view.arrived == 5
+    assert task.view.memory is not None
+    assert task.view.left == 25 - taken - task.own_rows
+
+
+def test_idle_replicas_get_batches_without_rows_until_they_have_stopped(layout: RunLayout) -> None:
+    rules = replace(RULES, interval_s=1.0)  # long enough for a busy machine
+    voters = Voters(layout, rules)
+    voters.input.put(8, is_complete=True)
+    voters.run(2)
+    assert voters.planner.next_offset(voters.start) == voters.start
+    time.sleep(rules.interval_s)
+    empty = voters.run(0, -1, -1)
+    assert [task.own_rows for task in empty.tasks] == [0, 0, 0]
+    time.sleep(rules.interval_s)
+    assert voters.planner.next_offset(voters.start) == voters.start
+    voters.input.put(8, is_complete=True)
+    assert [task.own_rows for task in voters.plan().tasks] == [8]
+
+
+def test_with_a_controller_nobody_votes(layout: RunLayout) -> None:
+    pipeline = build_pipeline()
+    make_topics(pipeline, layout)
+    config = make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming())
+    config.save(layout)
+    write_command(layout, "copy", Command(replicas=2))
+    topic = Input(layout, "raw")
+    topic.put(8, is_complete=True)
+    planner, start = BatchPlanner(layout, "copy", "raw"), {"at": {"raw": 0}, "skips": {}}
+    plan = planner.plan(start, planner.next_offset(start))
+    assert [task.view for task in plan.tasks] == [None, None]
+
+
+def test_rules_reach_the_source_but_not_that_of_sparks_own_state(layout: RunLayout) -> None:
+    pipeline = build_pipeline()
+    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming(), RULES).save(layout)
+    assert OperatorConfig.load(layout, "copy").voting == RULES
+    native = make_operator_config(pipeline, pipeline.operators["count"], BatchTiming(), RULES)
+    assert native.voting is None

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from penstock.engines.spark.kinds.batch_task import run_batch_task
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.operator_config import BatchTiming, make_operator_config
+from penstock.engines.spark.queries import failures
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
@@ -57,6 +59,23 @@ def test_a_call_is_marked_with_its_rows_while_it_lasts(layout: RunLayout) -> Non
     run_task(layout, look, chunk_rows=4)
     assert seen == [("in", 0, 4), ("in", 4, 8), ("in", 8, 10)]
     assert read_marks(layout, "work") == []
+
+
+def test_a_function_that_raises_leaves_its_rows_and_its_traceback(layout: RunLayout) -> None:
+    """A driver would only see the Java exception of the task."""
+
+    def work(batch: pa.RecordBatch) -> pa.RecordBatch:
+        if 5 in batch["id"].to_pylist():
+            raise ValueError("five is not a number")
+        return batch
+
+    with pytest.raises(ValueError, match="five"):
+        run_task(layout, work, chunk_rows=4)
+    failure = failures.load(layout, "work")
+    assert failure is not None
+    assert (failure.topic, failure.first, failure.end, failure.times) == ("in", 4, 8, 1)
+    assert failure.trace.endswith("ValueError: five is not a number")
+    assert Path(__file__).name in failure.trace
 
 
 def test_rows_on_which_a_process_died_twice_are_put_aside(layout: RunLayout) -> None:

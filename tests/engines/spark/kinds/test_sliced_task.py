@@ -135,19 +135,20 @@ def test_a_slice_moves_when_it_is_asked_to_and_stays(tmp_path: Path) -> None:
     hand = ByHand(tmp_path / "run", word_counts(), "count")
     homes = []
     mind = hand.mind()
-    for number in range(4):
+    for number in range(12):
         hand.put([{"word": f"w{i}", "at": 0} for i in range(50)])
         start = {"at": dict(hand.at), "skips": {}}
         end = {"at": {"words": 50 * (number + 1)}, "skips": {}}
-        moves = {3: 1 - homes[0]} if number >= 1 else {}
-        order = Command(replicas=2, moves=moves, version=1 if number >= 1 else 0)
-        write_command(hand.layout, "count", order)
+        mind.loads = [0.01] * 3 + [9.0 + number] + [0.01] * 3  # it would be evened out
+        pins = dict.fromkeys((1, 3, 5), 1 - homes[0]) if number >= 1 else {}
+        write_command(hand.layout, "count", Command(replicas=2, pins=pins))
         hand.sink.commit([hand.task(task) for task in mind.plan(start, end).tasks], number)
         hand.batch, hand.at = number + 1, end["at"]
         (home,) = (i for i, task in enumerate(records(hand)[-1].tasks) if 3 in task.slices)
         homes.append(home)
-    assert homes[1] == 1 - homes[0]
-    assert {row["word"]: row["n"] for row in hand.out("counted")} == {f"w{i}": 4 for i in range(50)}
+    assert homes[1:] == [1 - homes[0]] * 11
+    counted = {row["word"]: row["n"] for row in hand.out("counted")}
+    assert counted == {f"w{i}": 12 for i in range(50)}
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from penstock.engines.spark.queries.failures import Failure, save
 from penstock.engines.spark.queries.query_supervisor import QuerySupervisor
 from penstock.engines.spark.queries.retries import Rows
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.reports.event_text import describe_event
 
 DIED = (
     "Python worker exited unexpectedly (crashed)\n=== Streaming Query ===\nThread State: RUNNABLE"
@@ -202,6 +203,17 @@ def test_an_ingest_waits_for_a_network_that_is_away(make: Callable[..., Made]) -
     made.starter.start()
     kinds = {kind_of(event) for _ in range(100) for event in made.later(10.0)}
     assert kinds == {"restarting"}
+
+
+def test_a_failure_of_an_ingest_names_no_rows(make: Callable[..., Made]) -> None:
+    made = make("files", reason=RAISED)
+    made.rows = ()
+    made.starter.start()
+    made.look()
+    (failed,) = made.later(5.0)
+    assert isinstance(failed, FailedEvent) and failed.topic is None
+    assert made.starter.failed["files"].startswith("files failed:\nTraceback")
+    assert describe_event(failed) == "files failed: ValueError: seven"
 
 
 def test_a_function_that_raised_twice_is_not_tried_again(

@@ -4,7 +4,11 @@ from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.kinds.native import read_plan, share_rows
-from penstock.engines.spark.recovery.checkpoints import read_last_batch, read_planned_batch
+from penstock.engines.spark.recovery.checkpoints import (
+    read_committed_ends,
+    read_last_batch,
+    read_planned_batch,
+)
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import parse_schema
@@ -43,6 +47,15 @@ def test_the_newest_batch_tells_parts_and_offsets(tmp_path: Path) -> None:
     before = read_planned_batch(tmp_path, 9)
     assert before is not None
     assert (before.is_committed, before.ends) == (True, {"a": 5})
+
+
+def test_rows_of_an_uncommitted_batch_are_not_written(tmp_path: Path) -> None:
+    assert read_committed_ends(tmp_path) == {}
+    plan(tmp_path, 0, 2, '{"at":{"a":5},"skips":{}}')
+    assert read_committed_ends(tmp_path) == {}
+    commit(tmp_path, 0)
+    plan(tmp_path, 1, 2, '{"at":{"a":9},"skips":{}}')
+    assert read_committed_ends(tmp_path) == {"a": 5}
 
 
 def test_a_batch_reads_what_lies_between_two_plans(tmp_path: Path) -> None:

@@ -376,6 +376,34 @@ def test_what_cannot_be_proven_is_refused(
     assert files(run) == before
 
 
+def test_an_ingest_without_the_log_of_its_source_is_refused(tmp_path: Path) -> None:
+    """Only Spark's checkpoint knows which files were read: they would be read again."""
+    pipeline, layout = Pipeline("made"), RunLayout(tmp_path)
+    pipeline.topic("a", "id long")
+
+    @pipeline.ingest("a")
+    def files(spark: SparkSession) -> DataFrame:
+        raise NotImplementedError
+
+    checkpoint, text = layout.checkpoint("files"), f'v1\n{CONF % 0}\n{{"logOffset":0}}'
+    read = checkpoint / "sources" / "0" / "0"
+    read.parent.mkdir(parents=True)
+    read.write_text("v1\n{}")
+    (checkpoint / "metadata").write_text('{"id":"1f"}')
+    BatchLog(layout.batches("files")).put(replace(batch(0), start={}, end={}, offset_log=text))
+    write_log(checkpoint, OFFSETS, 0, text)
+    write_log(checkpoint, COMMITS, 0, format_commit(0))
+    assert reconcile(pipeline, layout) == []
+    read.unlink()
+    with pytest.raises(InputError, match="files that were read would be read again") as error:
+        reconcile(pipeline, layout)
+    assert "restore checkpoints/files" in error.value.hint
+    shutil.rmtree(checkpoint)
+    with pytest.raises(InputError, match="what its source had written there is gone"):
+        reconcile(pipeline, layout)
+    assert not checkpoint.exists()
+
+
 def _state(checkpoint: Path, *versions: int, partitions: int = 2) -> None:
     for part in range(partitions):
         folder = checkpoint / "state" / "0" / str(part)

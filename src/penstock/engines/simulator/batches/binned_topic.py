@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +15,17 @@ from penstock.workloads.workload import Workload
 _BLOCK_S = 60.0
 
 
-class BinnedRows(NamedTuple):
+class BinnedRows:
     """Rows in the order of writing: due times, and the number of rows for each."""
 
-    due: FloatArray
-    counts: NDArray[np.int64]
+    __slots__ = ("counts", "due", "total")
 
-    @property
-    def total(self) -> int:
-        """Number of rows."""
-        return int(self.counts.sum())
+    def __init__(
+        self, due: FloatArray, counts: NDArray[np.int64], total: int | None = None
+    ) -> None:
+        self.due, self.counts = due, counts
+        #: Number of rows.
+        self.total = int(counts.sum()) if total is None else total
 
     def between(self, start: int, end: int) -> "BinnedRows":
         """Return the rows at positions [start, end)."""
@@ -39,9 +39,13 @@ class BinnedRows(NamedTuple):
             return ()
         low, high = float(self.due.min()), float(self.due.max())
         width = max(BIN_S, (high - low) / (MAX_BINS - 1))
-        places, inverse = np.unique(np.floor(self.due / width), return_inverse=True)
-        counts = np.bincount(inverse, weights=self.counts).astype(int)
-        return tuple(zip(((places + 0.5) * width).tolist(), counts.tolist(), strict=True))
+        places, counts = np.floor(self.due / width), self.counts
+        if (places[1:] < places[:-1]).any():  # several topics
+            order = np.argsort(places, kind="stable")
+            places, counts = places[order], counts[order]
+        firsts = np.flatnonzero(np.concatenate(([True], places[1:] != places[:-1])))
+        counts = np.add.reduceat(counts, firsts)
+        return tuple(zip(((places[firsts] + 0.5) * width).tolist(), counts.tolist(), strict=True))
 
 
 NO_ROWS = BinnedRows(np.empty(0), np.empty(0, dtype=np.int64))
@@ -53,7 +57,9 @@ def join_rows(parts: list[BinnedRows]) -> BinnedRows:
         return parts[0]
     if not parts:
         return NO_ROWS
-    return BinnedRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    due, counts = ([part.due for part in parts], [part.counts for part in parts])
+    total = sum(part.total for part in parts)
+    return BinnedRows(np.concatenate(due), np.concatenate(counts), total)
 
 
 def whole_rows(
@@ -119,16 +125,22 @@ def produced_rows(load: Workload, kind: str, seed: int, write_s: float) -> Itera
     for block in blocks:
         pending = np.concatenate((pending, block))
         whole = len(pending) // bins_a_write * bins_a_write
-        for begin in range(0, whole, bins_a_write):
-            yield _rows(pending[begin : begin + bins_a_write], bins + begin, width)
+        yield from _writes(pending[:whole], bins_a_write, bins, width)
         bins, pending = bins + whole, pending[whole:]
-    if len(pending):
-        yield _rows(pending, bins, width)
+    yield from _writes(pending, bins_a_write, bins, width)
 
 
-def _rows(counts: NDArray[np.int64], first: int, width: float) -> BinnedRows:
+def _writes(
+    counts: NDArray[np.int64], bins_a_write: int, first: int, width: float
+) -> Iterator[BinnedRows]:
+    """Yield the rows of each write; all are computed at once."""
     kept = np.flatnonzero(counts)
-    return BinnedRows(((first + kept + 0.5) * width).astype(np.float64), counts[kept])
+    due, rows = ((first + kept + 0.5) * width).astype(np.float64), counts[kept]
+    begins = np.arange(0, len(counts), bins_a_write)
+    cuts = [*np.searchsorted(kept, begins).tolist(), len(kept)]
+    totals = np.add.reduceat(counts, begins).tolist() if len(counts) else []
+    for low, high, total in zip(cuts, cuts[1:], totals, strict=False):
+        yield BinnedRows(due[low:high], rows[low:high], total)
 
 
 def _even_counts(load: Workload, width: float) -> Iterator[NDArray[np.int64]]:

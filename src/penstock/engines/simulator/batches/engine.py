@@ -35,6 +35,7 @@ class BatchEngine:
     ) -> None:
         self._simulator, self._window_s = simulator, window_s
         self._models = {op.name: op for op in simulator.pipeline.operators}
+        self._has_limits = any(op.queue_limit is not None for op in self._models.values())
         self._topology = simulator.pipeline.topology
         self._output_topics = {
             out.name for station in simulator.stations.values() for out in station.outputs
@@ -90,8 +91,7 @@ class BatchEngine:
         self._simulator.events.clear()
 
     def _backpressure_s(self, name: str) -> float | None:
-        is_limited = any(op.queue_limit is not None for op in self._models.values())
-        return self._simulator.stations[name].backpressure_s if is_limited else None
+        return self._simulator.stations[name].backpressure_s if self._has_limits else None
 
     def observe(self) -> Snapshot:
         """Return the measures of the last window; `NotReadyError` while all operators pause."""

@@ -5,7 +5,7 @@ single rows vary independently, so n rows have n times the variance of one.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.random import Generator
@@ -42,32 +42,37 @@ def even_tasks(
     sizes, owners = _chunks(costs.chunk_rows, commits, edges)
     times = times_of(sizes, costs.row_s, scv, draw)
     calls = np.bincount(owners, minlength=replicas)
-    factors = np.array(
-        [
-            lognormal(draw, costs.spread) / speed if size else 0.0
-            for size, speed in zip(np.diff(edges), speeds, strict=True)
-        ]
-    )
+    factors = _task_factors(costs.spread, edges, speeds, draw)
     times = (times + costs.call_s / np.maximum(calls, 1)[owners]) * factors[owners]
     busy = np.bincount(owners, weights=times, minlength=replicas)
     squares = np.bincount(owners, weights=times * times / sizes, minlength=replicas)
-    return [
-        _task(costs, int(edges[i + 1] - edges[i]), float(busy[i]), int(calls[i]), float(squares[i]))
-        for i in range(replicas)
-    ]
+    sizes_of_tasks = (high - low for low, high in pairwise(edges))
+    columns = (busy.tolist(), calls.tolist(), squares.tolist())
+    return [_task(costs, *values) for values in zip(sizes_of_tasks, *columns, strict=True)]
+
+
+def _task_factors(
+    sigma: float, edges: Sequence[int], speeds: Sequence[float], draw: Generator
+) -> FloatArray:
+    """Draw how much longer each task takes; a task without rows draws nothing and takes none."""
+    has_rows = np.diff(edges) > 0
+    factors: FloatArray = has_rows / np.array(speeds)
+    if sigma:
+        drawn = draw.standard_normal(np.count_nonzero(has_rows))
+        factors[has_rows] *= np.exp(sigma * drawn - sigma * sigma / 2)
+    return factors
 
 
 def _chunks(
     size: int | None, commits: Sequence[int], edges: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows and the task of each call: chunks end at the end of a commit or task."""
-    ends = np.cumsum([0, *commits])
-    borders = np.unique(np.concatenate((ends, np.array(edges))))
+    borders = np.array(sorted({0, *accumulate(commits), *edges}))
     if size is not None:
         inner = [np.arange(low, high, size) for low, high in pairwise(borders)]
         borders = np.unique(np.concatenate((borders, *inner)))
     sizes = np.diff(borders)
-    owners = np.searchsorted(np.array(edges), borders[:-1], side="right") - 1
+    owners = np.searchsorted(edges, borders[:-1], side="right") - 1
     return sizes, owners
 
 

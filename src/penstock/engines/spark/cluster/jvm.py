@@ -4,15 +4,13 @@ PySpark's launcher ends the JVM when its standard input closes. A JVM that is st
 then hang in its shutdown and keep the lock of the run. Here the kernel kills it.
 """
 
-import ctypes
 import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,10 +23,10 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
+from penstock.engines.child_process import prepare_child
+
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-#: See prctl(2): the signal that a process gets when the thread that started it ends.
-_PR_SET_PDEATHSIG = 1
 #: The JVM listens on this machine only.
 LOOPBACK = "127.0.0.1"
 
@@ -108,7 +106,7 @@ def _spawn(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
     The kernel kills the child when that thread ends, so exactly when this process ends.
     """
     answer: SimpleQueue[subprocess.Popen[bytes] | Exception] = SimpleQueue()
-    prepare = _prepare_child()
+    prepare = prepare_child()
 
     def hold() -> None:
         try:
@@ -131,21 +129,6 @@ def _spawn(command: list[str], **options: Any) -> "subprocess.Popen[bytes]":
     if isinstance(child, Exception):
         raise child
     return child
-
-
-def _prepare_child() -> Callable[[], None]:
-    """Return the function that the child runs before exec."""
-    parent = os.getpid()
-    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
-
-    def prepare() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if prctl is not None:
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:  # the parent has ended before prctl
-                os._exit(1)
-
-    return prepare
 
 
 def _connect(process: "subprocess.Popen[bytes]", connection: Path) -> Any:

@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
@@ -128,6 +129,21 @@ def borrow_session(session: SparkSession) -> SparkSession:
             mine.conf.set(key, value)
     mine.dataSource.register(TopicTarget)
     return mine
+
+
+@contextmanager
+def active_session(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread: Spark looks up Python data sources there."""
+    sessions = SparkSession._get_j_spark_session_class(session._jvm)
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def task_slots(session: SparkSession) -> int:

@@ -1,14 +1,17 @@
 """Python workers: the modules that their daemon imports for them, and their clean exit.
 
 Any worker of the pool may get a batch of any operator, so each one meets every operator for the
-first time during the run. Importing the modules of a model in the daemon avoids that delay.
+first time during the run. Importing the modules of a model in the daemon avoids that delay. A
+function with a method `preload` has it called there, such as one that compiles code.
 """
 
 import importlib
 import os
+import pickle
 import pickletools
 import signal
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,12 +24,21 @@ from penstock.pipelines.resources import SharedResource, close_all
 
 #: The environment variable that names the file with the module list.
 VARIABLE = "PENSTOCK_PRELOAD"
+#: An entry of the list that is a pickled function to call, not a module to import.
+_CALL = "call:"
 
 
 def needed_modules(operators: Iterable[Operator]) -> list[str]:
-    """Return the modules that unpickling the shared resources needs; creates the resources."""
+    """Return the modules that unpickling the shared resources needs; creates the resources.
+
+    Also returns what functions want to be called before workers start.
+    """
     names: set[str] = set()
     for operator in operators:
+        preload = getattr(operator.function, "preload", None)
+        if preload is not None:
+            packed = cloudpickle.dumps(preload)  # type: ignore[no-untyped-call]
+            names.add(_CALL + b64encode(packed).decode("ascii"))
         if isinstance(operator.options.resource, SharedResource):
             packed = cloudpickle.dumps(operator.options.resource)  # type: ignore[no-untyped-call]
             texts = {text for _, text, _ in pickletools.genops(packed) if isinstance(text, str)}
@@ -46,11 +58,14 @@ def write_module_list(path: Path, modules: Sequence[str]) -> None:
 
 
 def import_module_list() -> None:
-    """Import the listed modules; failures are left to the workers."""
+    """Import the listed modules and make the listed calls; failures are left to the workers."""
     path = Path(os.environ.get(VARIABLE, os.devnull))
-    for name in path.read_text(encoding="utf-8").split() if path.exists() else ():
+    for entry in path.read_text(encoding="utf-8").split() if path.exists() else ():
         with suppress(Exception):
-            importlib.import_module(name)
+            if entry.startswith(_CALL):
+                pickle.loads(b64decode(entry.removeprefix(_CALL)))()
+            else:
+                importlib.import_module(entry)
 
 
 _has_handlers = False

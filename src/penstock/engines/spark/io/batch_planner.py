@@ -1,10 +1,12 @@
-"""Plans the next batch of an operator: its rows, and the share of state task."""
+"""Plans the next batch of an operator: its rows, and the share of each task."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
+from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.microbatch.admission import Throughput, WaitingRows, count_dropped
 from penstock.engines.microbatch.dealing import (
     OffsetRange,
@@ -12,24 +14,26 @@ from penstock.engines.microbatch.dealing import (
     deal,
     split_by_speed,
     subtract_ranges,
-    take_open_first,
 )
 from penstock.engines.microbatch.event_time import find_slowest_times
+from penstock.engines.microbatch.operator_votes import VoteReader
 from penstock.engines.microbatch.slice_assignment import (
     SliceAssignment,
     assign_slices,
     compute_watermark,
     update_loads,
 )
+from penstock.engines.spark.io.backpressure import Backpressure
+from penstock.engines.spark.io.batch_ends import BatchEnds
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.io.commands import read_command
+from penstock.engines.spark.io.commands import Command, read_command
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, save_plan
-from penstock.engines.spark.io.state_versions import find_record_before
+from penstock.engines.spark.io.state_versions import find_record_before, has_timers
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.topics.embedded.readers import positions, save_position
+from penstock.topics.embedded.readers import save_position
 from penstock.topics.embedded.topic import Topic
 
 #: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}, "mark": batches without rows}
@@ -45,19 +49,23 @@ class BatchPlanner:
         self.topics = {name: Topic.open(layout.topic(name)) for name in reads}
         self.log = BatchLog(layout.batches(operator))
         self.progress = InputProgress(self.topics, self.log, self.config.idle_s)
+        self.batch_ends = BatchEnds(self.config, self.topics, self.progress)
         self.speed = Throughput()
+        #: Where replicas decide alone, their votes replace the replicas of the command.
+        is_even = self.config.key is None and not self.config.slices
+        self.votes = VoteReader(operator, self.config.voting, is_even=is_even)
         self.seen: dict[str, int] = {}
-        self.replicas: int | None = None
+        #: The command of the next batch.
+        self.command: Command | None = None
         self.planned: tuple[Offset, Offset, BatchPlan] | None = None
+        #: The batch that runs, if only its source can time it.
+        self.untimed: BatchPlan | None = None
         #: Rows that waited at the last check.
         self.waiting: int | None = None
         #: Monotonic clock at the last plan; the wall clock may be set back.
         self.began = -inf
-        self.behind: Topic | None = None
-        self.backpressure_s, self.over_limit_since = 0.0, -inf
-        #: The last version of moves that was applied; moves before this start count as applied.
-        self.moves_version = read_command(layout, operator).version
-        #: The load of state slice, in seconds per batch.
+        self.backpressure = Backpressure(layout, self.config)
+        #: The load of each slice, in seconds per batch.
         self.loads = [0.0] * self.config.slices
 
     def first(self) -> dict[str, int]:
@@ -67,27 +75,26 @@ class BatchPlanner:
         return {name: topic.refresh() for name, topic in self.topics.items()}
 
     def next_offset(self, start: dict[str, Any]) -> dict[str, Any]:
+        self._time_batch(start["at"])
         command = read_command(self.layout, self.config.name)
         is_early = time.monotonic() < self.began + self.config.min_interval_s
-        if command.hold or is_early or self._is_over_limit():
+        if command.hold or is_early or self.backpressure.is_on():
             return start
-        for record in self.log.read_new():
-            self.speed = self.speed.after(record)
-            if self.loads:
-                self.loads = update_loads(self.loads, record)
-        self.replicas = command.replicas
+        self.command = command = self._read_command()
         waiting = {name: self._find_waiting(name, start) for name in self.topics}
-        limit = self.speed.limit(command.replicas, self.config.batch_s)
         live_rows = {name: queue.live_rows for name, queue in waiting.items()}
         self.waiting = sum(live_rows.values())
-        rows = take_open_first(live_rows, limit, self._open_inputs(start["at"]))
+        rows = self.speed.allot(
+            live_rows, command.replicas, self.config.batch_s, self._open_inputs(start["at"])
+        )
         ends = {
-            name: self._align(name, queue, queue.find_end(rows[name]))
+            name: self.batch_ends.align(name, queue, queue.find_end(rows[name]))
             for name, queue in waiting.items()
         }
         mark = start.get("mark", 0)
         if all(ends[name] == waiting[name].start for name in ends):
-            if not self._has_new_watermark(start["at"]):
+            is_vote_due = self._is_idle_vote_due(command.replicas)
+            if not self._has_new_watermark(start["at"]) and not is_vote_due:
                 return start
             mark += 1
         self.began = time.monotonic()
@@ -95,34 +102,47 @@ class BatchPlanner:
         kept = {name: ranges for name, ranges in skips.items() if ranges}
         return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
 
+    def _read_command(self) -> Command:
+        """Read new records; return the command of the next batch."""
+        for record in self.log.read_new():
+            self.speed = self.speed.after(record)
+            if self.loads:
+                self.loads = update_loads(self.loads, record)
+            self.votes.add(record)
+        command = read_command(self.layout, self.config.name)
+        return replace(command, replicas=self.votes.replicas(command.replicas))
+
+    def _time_batch(self, start: Mapping[str, int]) -> None:
+        """Learn from a batch without a record; Spark asks for the next one when it has ended."""
+        if self.untimed is None or self.untimed.end != start:
+            return
+        plan, self.untimed = self.untimed, None
+        rows = sum(plan.end.values()) - sum(plan.start.values())
+        seconds = time.monotonic() - self.began
+        self.speed = self.speed.after_unrecorded(rows, len(plan.tasks), seconds)
+
+    def _is_idle_vote_due(self, replicas: int) -> bool:
+        """Whether a batch without rows shall let replicas decide that have nothing to do."""
+        idle_s = time.monotonic() - self.began
+        return not self.waiting and self.votes.is_idle_due(replicas, idle_s)
+
     def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
         """Return the topics whose last source batch is read in part."""
         if not self.config.keeps_batches or len(self.topics) < 2:
             return ()
         return [name for name in self.topics if self.progress.at(name, start.get(name, 0)).is_open]
 
-    def _align(self, name: str, queue: WaitingRows, end: int) -> int:
-        """Move the end of a batch to the end of a source batch, if downstream operators need it.
-
-        Spark's own state needs whole source batches: Spark would take the newest time of a
-        part for that of the whole.
-        """
-        if not self.config.keeps_batches or queue.skips:
-            return end
-        whole = self.progress.find_whole_end(name, queue.start, end)
-        if whole is None and self.config.source.needs_whole_batches:
-            return self.progress.find_next_whole_end(name, queue.start, queue.end)
-        return end if whole is None else whole
-
     def _has_new_watermark(self, start: Mapping[str, int]) -> bool:
-        """Whether the last batch advanced the watermark, so that windows may close."""
+        """Whether the last batch advanced the watermark, so that timers may be due."""
         if not self.loads:
             return False
         before = find_record_before(self.log, start)
         if before is None or before.state is None:
             return False
         mark = compute_watermark(before, self.config.delay_us, self.progress.idle_inputs(start))
-        return mark != before.state.watermark
+        if mark == before.state.watermark:
+            return False
+        return has_timers(self.layout.state(self.config.name), before.state)
 
     def _find_waiting(self, name: str, start: Offset) -> WaitingRows:
         """Return the waiting rows of a topic, with rows dropped that are too old or do not fit."""
@@ -139,28 +159,16 @@ class BatchPlanner:
             queue = queue.drop_expired(_find_first_after(topic, begin, queue.end, oldest))
         return queue
 
-    def _is_over_limit(self) -> bool:
-        """Whether too many rows wait downstream; counts the seconds of back-pressure."""
-        config, now = self.config, time.monotonic()
-        if not config.limits or config.writes is None:
-            return False
-        if self.behind is None:
-            self.behind = Topic.open(self.layout.topic(config.writes))
-        read, end = positions(self.behind.directory), self.behind.refresh()
-        waiting = {name: end - read.get(name, self.behind.first) for name in config.limits}
-        full = any(waiting[name] > limit for name, limit in config.limits.items())
-        if self.over_limit_since > -inf:
-            self.backpressure_s += now - self.over_limit_since
-            self.layout.backpressure_file(config.name).write_text(f"{self.backpressure_s:.3f}")
-        self.over_limit_since = now if full else -inf
-        return full
-
     def plan(self, start: Offset, end: Offset) -> BatchPlan:
         """Deal the rows between two offsets; repeated calls return the same plan."""
         if self.planned and self.planned[:2] == (start, end):
             return self.planned[2]
         config = self.config
-        replicas = self.replicas or read_command(self.layout, config.name).replicas
+        command = self.command
+        if command is None:  # a killed source has planned it; the votes before it still count
+            votes = config.voting is not None
+            command = self._read_command() if votes else read_command(self.layout, config.name)
+        replicas = command.replicas
         line, given_up = [], []
         skips: dict[str, list[tuple[int, int, str]]] = {}
         for name, topic in self.topics.items():
@@ -184,7 +192,15 @@ class BatchPlanner:
             for name in skips
         }
         idle = self.progress.idle_inputs(end["at"])
-        assignments = self._assign_slices(start["at"], replicas, idle)
+        assignments = self._assign_slices(start, end, command, idle)
+        dropped, planned_at = count_dropped(skips), time.time()
+        views = self.votes.views(
+            replicas,
+            planned_at=planned_at,
+            rows=sum(part.rows for part in line),
+            dropped=sum(dropped.values()),
+            waiting=self.waiting,
+        )
         tasks = tuple(
             TaskInput(
                 index=index,
@@ -193,15 +209,20 @@ class BatchPlanner:
                 given_up=lost if index == 0 else (),
                 key=config.key,
                 assignment=assignment,
+                host=command.hosts[index] if index < len(command.hosts) else "",
+                share=command.share,
+                view=view,
             )
-            for index, (ranges, assignment) in enumerate(zip(dealt, assignments, strict=True))
+            for index, (ranges, assignment, view) in enumerate(
+                zip(dealt, assignments, views, strict=True)
+            )
         )
         plan = BatchPlan(
             start=dict(start["at"]),
             end=dict(end["at"]),
-            planned_at=time.time(),
+            planned_at=planned_at,
             tasks=tasks,
-            dropped=count_dropped(skips),
+            dropped=dropped,
             waiting=self.waiting,
             progress={name: state.progress for name, state in inputs.items()},
             event_times=find_slowest_times(
@@ -214,6 +235,7 @@ class BatchPlanner:
         if config.source.saves_plan:
             save_plan(self.layout.plan(config.name), plan)
         self.planned = (start, end, plan)
+        self.untimed = plan if config.source.times_batches else None
         return plan
 
     def _find_begin(self, name: str, start: Offset) -> int:
@@ -222,20 +244,25 @@ class BatchPlanner:
         return begin
 
     def _assign_slices(
-        self, start: Mapping[str, int], replicas: int, idle: Collection[str]
+        self, start: Offset, end: Offset, command: Command, idle: Collection[str]
     ) -> Sequence[SliceAssignment | None]:
         if not self.loads:
-            return [None] * replicas
-        before = find_record_before(self.log, start)
-        command = read_command(self.layout, self.config.name)
-        moves = command.moves if command.version > self.moves_version else {}
-        self.moves_version = command.version
+            return [None] * command.replicas
+        before = find_record_before(self.log, start["at"])
         watermark = compute_watermark(before, self.config.delay_us, idle)
-        return assign_slices(before, replicas, self.loads, watermark=watermark, moves=moves)
+        return assign_slices(
+            before,
+            command.replicas,
+            self.loads,
+            watermark=watermark,
+            pins=command.pins,
+            starts=FrozenDict({name: self._find_begin(name, start) for name in end["at"]}),
+            ends=FrozenDict(end["at"]),
+        )
 
     def _deal(self, line: Sequence[OffsetRange], replicas: int) -> Sequence[Sequence[OffsetRange]]:
         if self.config.key is not None or self.loads:
-            return [line] * replicas  # state task selects its rows from all
+            return [line] * replicas  # each task selects its rows from all
         rows = sum(part.rows for part in line)
         weights = [1.0] * replicas
         if self.config.grouping == "load":

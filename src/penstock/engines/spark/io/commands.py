@@ -15,9 +15,11 @@ class Command:
 
     replicas: int
     hold: bool = False
-    #: The new replicas of moved slices, and the version of these moves.
-    moves: Mapping[int, int] = field(default_factory=dict)
-    version: int = 0
+    #: Slices that stay on a replica, whatever their load.
+    pins: Mapping[int, int] = field(default_factory=dict)
+    #: The host of each replica, and its share of a core; empty without hosts.
+    hosts: tuple[str, ...] = ()
+    share: float = 1.0
 
 
 def write_command(layout: RunLayout, operator: str, command: Command) -> None:
@@ -28,7 +30,10 @@ def write_command(layout: RunLayout, operator: str, command: Command) -> None:
 def read_command(layout: RunLayout, operator: str) -> Command:
     """Read the present command."""
     data = read_json(layout.order(operator))
-    moves = {int(number): home for number, home in data.get("moves", {}).items()}
     return Command(
-        replicas=data["replicas"], hold=data["hold"], moves=moves, version=data.get("version", 0)
+        replicas=data["replicas"],
+        hold=data["hold"],
+        pins={int(number): home for number, home in data.get("pins", {}).items()},
+        hosts=tuple(data.get("hosts", ())),
+        share=data.get("share", 1.0),
     )

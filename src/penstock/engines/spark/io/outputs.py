@@ -22,6 +22,8 @@ class TaskOutputs:
         #: The main output; rows of side outputs are not counted.
         self.main = next(iter(schemas), None)
         self.rows = 0
+        #: Bytes of all rows, of side outputs too, as they are in memory.
+        self.bytes = 0
 
     def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
         """Write rows to the operator's topic, or to another one."""
@@ -31,6 +33,7 @@ class TaskOutputs:
         if name not in self._writers:
             self._writers[name] = Topic.open(self._layout.topic(name)).segment_writer()
         self._writers[name].write(batch)
+        self.bytes += batch.nbytes
         if name == self.main:
             self.rows += batch.num_rows
             self._sketches.append(sketch(batch[EVENT]))

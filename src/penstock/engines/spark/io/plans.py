@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from penstock.engines.microbatch.event_time import EventTimeProgress
+from penstock.engines.microbatch.replica_vote import ReplicaView
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.errors import InputError
 from penstock.files.atomic import replace
@@ -54,6 +55,11 @@ class TaskInput:
     key: str | None = None
     #: The slices of an operator with state; `parts` are then the same for all tasks.
     assignment: SliceAssignment | None = None
+    #: The host that it runs on, and the share of a core that the host has; empty without hosts.
+    host: str = ""
+    share: float = 1.0
+    #: Without a controller: what the replica decides by.
+    view: ReplicaView | None = None
 
     @property
     def own_rows(self) -> int:

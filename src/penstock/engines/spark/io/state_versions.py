@@ -6,7 +6,8 @@ from pathlib import Path
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.errors import PenstockError
-from penstock.state.version import file_names
+from penstock.state.state_files import holds_timers
+from penstock.state.version import Version, file_names
 from penstock.topics.embedded.segment import SEGMENTS
 
 #: Records to search for the one before a batch, which may have a record itself.
@@ -26,6 +27,11 @@ def find_record_before(log: BatchLog, start: Mapping[str, int]) -> BatchRecord |
         return None  # the first batch, run again
     name = log.directory.name
     raise PenstockError(f"{name}: there is no state for a batch that begins at {dict(start)}")
+
+
+def has_timers(directory: Path, version: Version) -> bool:
+    """Whether a version has rows with timers: only they need a batch without other rows."""
+    return any(holds_timers(directory / SEGMENTS / name) for name in file_names(version))
 
 
 def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:

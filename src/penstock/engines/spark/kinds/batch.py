@@ -7,7 +7,7 @@ import pyarrow as pa
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.kinds.batch_task import run_batch_task
 from penstock.engines.spark.kinds.kind import QueryParts, SourceRules, SparkKind, TaskResult
-from penstock.engines.spark.kinds.task_context import read_task
+from penstock.engines.spark.kinds.task_context import add_vote, read_task
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.builder import QueryContext
 from penstock.engines.spark.run_layout import RunLayout
@@ -28,7 +28,8 @@ class SparkBatchKind(SparkKind):
         outputs: TaskOutputs,
     ) -> TaskResult:
         """Call the function with the rows of the task."""
-        return TaskResult(task=run_batch_task(layout, bundle, read_task(rows), outputs))
+        task = read_task(rows)
+        return TaskResult(task=add_vote(run_batch_task(layout, bundle, task, outputs), task))
 
 
 KIND = SparkBatchKind(name="batch", source=SourceRules(passes_tasks=True))

@@ -40,6 +40,7 @@ def run_batch_task(
     copy_dropped(bundle, task, outputs)
     began, cpu_began = time.time(), processor_s()
     busy_s, squares, chunks, rows_in, removed, added = 0.0, 0.0, 0, 0, 0, 0
+    by_input = dict.fromkeys(operator.reads, 0)
     limit_s = operator.options.call_timeout_s
     with CallMarker(layout, operator.name, task.index, limit_s) as marker:
         calls = _Calls(layout, operator, resource, outputs, marker)
@@ -51,6 +52,7 @@ def run_batch_task(
             squares += took_s * took_s / chunk.num_rows
             chunks += 1
             rows_in += chunk.num_rows
+            by_input[part.topic] += chunk.num_rows
             surplus = outputs.rows - before + put_aside - chunk.num_rows
             removed, added = removed + max(0, -surplus), added + max(0, surplus)
     return TaskRecord(
@@ -62,6 +64,7 @@ def run_batch_task(
         ended=time.time(),
         chunks=chunks,
         squares=squares,
+        inputs={t: (rows,) for t, rows in by_input.items()} if len(by_input) > 1 else {},
         filtered=removed,
         expanded=added,
         put_aside=calls.put_aside,
@@ -106,9 +109,9 @@ class _Calls:
         first = part.offset + passed
         self._marker.enter(part.topic, first, first + chunk.num_rows)
         with self._marker.limit():
-            result = call_batch(self._operator, chunk, self._resource)
-        if result is not None:
-            self._outputs.write(result)
+            results = call_batch(self._operator, chunk, self._resource)
+        for topic, rows in results.items():
+            self._outputs.write(rows, topic)
 
     def _process_singly(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         """Process rows one by one after a crash; put aside those with two crashes."""

@@ -37,5 +37,7 @@ class SparkEgressKind(SparkKind):
 
 
 KIND = SparkEgressKind(
-    name="egress", source=SourceRules(syncs_offsets=True, syncs_commits=True), has_records=False
+    name="egress",
+    source=SourceRules(times_batches=True, syncs_offsets=True, syncs_commits=True),
+    has_records=False,
 )

@@ -11,7 +11,7 @@ from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import load_plan
 from penstock.engines.spark.kinds.frame_task import write_frame
 from penstock.engines.spark.kinds.kind import QueryParts, SparkKind, TaskResult
-from penstock.engines.spark.kinds.task_context import read_task_number
+from penstock.engines.spark.kinds.task_context import add_vote, read_task_number
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.builder import (
     QueryContext,
@@ -46,7 +46,7 @@ class SparkFrameKind(SparkKind):
         """Write the rows that come out of Spark."""
         plan = load_plan(layout.plan(bundle.operator.name))
         task = plan.tasks[read_task_number() % len(plan.tasks)]
-        return TaskResult(task=write_frame(bundle, task, rows, outputs))
+        return TaskResult(task=add_vote(write_frame(bundle, task, rows, outputs), task))
 
 
 def _make_frame(query: QueryContext) -> DataFrame:

@@ -41,6 +41,8 @@ class SourceRules:
     needs_whole_batches: bool = False
     #: Whether the sink runs the tasks that the source has planned.
     saves_plan: bool = True
+    #: Whether the source times its batches, because they have no records.
+    times_batches: bool = False
     #: Whether Spark's offset log must be on disk before a batch runs.
     syncs_offsets: bool = False
     #: Whether Spark's commit log must be on disk before rows are released.

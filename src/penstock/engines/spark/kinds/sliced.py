@@ -1,6 +1,7 @@
 """The kind *sliced* on Spark: a batch operator whose tasks own slices of its state."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from penstock.engines.spark.io.state_versions import find_record_before
 from penstock.engines.spark.kinds.batch import SparkBatchKind
 from penstock.engines.spark.kinds.kind import SourceRules, TaskResult
 from penstock.engines.spark.kinds.sliced_task import run_sliced_task
-from penstock.engines.spark.kinds.task_context import read_task
+from penstock.engines.spark.kinds.task_context import add_vote, read_task
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError
@@ -34,7 +35,9 @@ class SparkSlicedKind(SparkBatchKind):
         outputs: TaskOutputs,
     ) -> TaskResult:
         """Call the function for each slice of the task."""
-        return run_sliced_task(layout, bundle, read_task(rows), outputs)
+        task = read_task(rows)
+        result = run_sliced_task(layout, bundle, task, outputs)
+        return replace(result, task=add_vote(result.task, task))
 
     def state_after(
         self, layout: RunLayout, operator: Operator, results: Sequence[TaskResult], plan: BatchPlan

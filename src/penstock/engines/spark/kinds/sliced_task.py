@@ -5,8 +5,9 @@ a failed attempt has no effect.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.kinds.host_core import HostCore
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, format_trace, save
@@ -48,7 +50,12 @@ def run_sliced_task(
     try:
         with CallMarker(layout, operator.name, task.index, limit_s) as marker:
             worker = _Worker(
-                layout.state(operator.name), bundle, slicing_of(operator), assignment, marker
+                layout.state(operator.name),
+                bundle,
+                slicing_of(operator),
+                assignment,
+                marker,
+                HostCore.of(layout, task.host, task.share),
             )
             marker.enter(*_find_rows(task.parts))
             worker.run(task, outputs)
@@ -66,9 +73,24 @@ def run_sliced_task(
         slices=assignment.slices,
         loads=tuple(round(worker.seconds.get(number, 0.0), 6) for number in assignment.slices),
         counts=tuple(worker.rows.get(number, 0) for number in assignment.slices),
+        slice_cpu_s=tuple(round(probe.cpu_s, 6) for probe in worker.probes),
+        slice_bytes_in=tuple(probe.bytes_in for probe in worker.probes),
+        slice_bytes_out=tuple(probe.bytes_out for probe in worker.probes),
+        slice_state_bytes=tuple(probe.state_bytes for probe in worker.probes),
+        host=task.host,
+        inputs=worker.count_inputs() if len(slicing_of(operator).inputs) > 1 else {},
         late=worker.late,
     )
     return TaskResult(task=record, state_files=worker.written, merged=merged)
+
+
+class _Probe(NamedTuple):
+    """What a slice used in a batch."""
+
+    cpu_s: float
+    bytes_in: int
+    bytes_out: int
+    state_bytes: int
 
 
 class _Worker:
@@ -81,8 +103,9 @@ class _Worker:
         slicing: Slicing,
         assignment: SliceAssignment,
         marker: CallMarker,
+        core: HostCore,
     ) -> None:
-        self._marker = marker
+        self._marker, self._core = marker, core
         self._directory, self._bundle, self._slicing, self._assignment = (
             directory,
             bundle,
@@ -95,7 +118,10 @@ class _Worker:
         self._layers.keep(file_names(assignment.version))
         self.written: tuple[StateFile, ...] = ()
         self.rows: dict[int, int] = {}
+        self._input_rows: dict[int, dict[str, int]] = {}
         self.seconds: dict[int, float] = {}
+        #: One for each slice, in their order.
+        self.probes: list[_Probe] = []
         self.late = 0
 
     def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
@@ -110,38 +136,59 @@ class _Worker:
         for number in self._assignment.slices:
             start = time.perf_counter()
             inputs = {topic: parts[topic].get(number, empty[topic]) for topic in empty}
-            layer = self._run_slice(number, inputs, outputs)
+            bytes_before = outputs.bytes
+            with self._core.occupy() as usage:
+                layer = self._run_slice(number, inputs, outputs)
+            probe = _Probe(
+                cpu_s=usage.cpu_s,
+                bytes_in=sum(rows.nbytes for rows in inputs.values()),
+                bytes_out=outputs.bytes - bytes_before,
+                state_bytes=sum(file.bytes for file in self._assignment.version.of(number)),
+            )
+            self.probes.append(probe)
             if layer is not None:
                 changed[number] = layer
             # broadcast rows are counted with the first slice
             counted = slicing.inputs if number == 0 else tuple(slicing.keys)
+            self._input_rows[number] = {topic: inputs[topic].num_rows for topic in inputs}
             self.rows[number] = sum(inputs[topic].num_rows for topic in counted)
             self.seconds[number] = time.perf_counter() - start
         self.written = self._write(changed)
 
+    def count_inputs(self) -> dict[str, tuple[int, ...]]:
+        """Return the rows of each input that each slice got."""
+        slices = self._assignment.slices
+        return {
+            topic: tuple(self._input_rows[number][topic] for number in slices)
+            for topic in self._slicing.inputs
+        }
+
     def _run_slice(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
         assignment, operator = self._assignment, self._bundle.operator
         times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
+        version, ttl_us = assignment.version, self._slicing.ttl_us
+        # what has expired depends on watermarks
+        expires_by = () if ttl_us is None else (assignment.watermark, version.watermark)
         state = State.open(
             self._key,
             self._values,
-            self._layers.open(assignment.version.of(number)),
+            self._layers.open(version.of(number)),
             slice=number,
             watermark=assignment.watermark,
-            before=assignment.version.watermark,
+            before=version.watermark,
             # of this slice alone, so that the assignment of slices does not matter
             now=latest_of(*times),
-            ttl_us=self._slicing.ttl_us,
+            ttl_us=ttl_us,
+            token=version.token(number, expires_by),
+            input_starts=assignment.starts,
+            input_ends=assignment.ends,
         )
         if not any(rows.num_rows for rows in inputs.values()) and not state.is_due():
             return None
-        assert outputs.main is not None
-        schema = operator.output_schema
-        assert schema is not None
         with self._marker.limit():
-            result = call_slice(operator.function, inputs, state, schema)
-        if result is not None:
-            outputs.write(result)
+            results = call_slice(operator.function, inputs, state, operator.output_schemas)
+        for topic, written in results.items():
+            outputs.write(written, topic)
         for rows in state.late_rows:
             self.late += rows.num_rows
             if self._slicing.late_to is not None:
@@ -183,26 +230,26 @@ def gather_rows(
     parts: Sequence[InputPart], slices: Sequence[int], slicing: Slicing
 ) -> dict[str, dict[int, pa.RecordBatch]]:
     """Return the rows of each input, by slice, in the order of its topic."""
-    pieces: dict[str, dict[int, list[pa.RecordBatch]]] = {topic: {} for topic in slicing.inputs}
-    for part in parts:
-        by_slice = pieces[part.topic]
-        for number, rows in _read(part, slices, is_broadcast=part.topic in slicing.broadcast):
-            by_slice.setdefault(number, []).append(rows)
     return {
-        topic: {number: _join(batches) for number, batches in by_slice.items()}
-        for topic, by_slice in pieces.items()
+        topic: (_read_broadcast if topic in slicing.broadcast else _read_keyed)(
+            [part for part in parts if part.topic == topic], slices
+        )
+        for topic in slicing.inputs
     }
 
 
-def _read(
-    part: InputPart, slices: Sequence[int], *, is_broadcast: bool
-) -> Iterator[tuple[int, pa.RecordBatch]]:
-    if not is_broadcast:
-        yield from part.piece.read_slices(slices)
-        return
-    for batch in part.read():
-        for number in slices:
-            yield number, batch
+def _read_keyed(parts: Sequence[InputPart], slices: Sequence[int]) -> dict[int, pa.RecordBatch]:
+    by_slice: dict[int, list[pa.RecordBatch]] = {}
+    for part in parts:
+        for number, rows in part.piece.read_slices(slices):
+            by_slice.setdefault(number, []).append(rows)
+    return {number: _join(batches) for number, batches in by_slice.items()}
+
+
+def _read_broadcast(parts: Sequence[InputPart], slices: Sequence[int]) -> dict[int, pa.RecordBatch]:
+    batches = [batch for part in parts for batch in part.read()]
+    # all slices share one copy
+    return dict.fromkeys(slices, _join(batches)) if batches else {}
 
 
 def _join(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark import TaskContext
 
+from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.microbatch.operator_votes import with_vote
 from penstock.engines.spark.io.plans import TaskInput
 
 
@@ -30,3 +32,8 @@ def read_task_number() -> int:
     context = TaskContext.get()
     assert context is not None
     return context.partitionId()
+
+
+def add_vote(record: TaskRecord, task: TaskInput) -> TaskRecord:
+    """Return the record of a task; with the vote of its replica, if replicas decide alone."""
+    return record if task.view is None else with_vote(record, task.view, read_batch_number())

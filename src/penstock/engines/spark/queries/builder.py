@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from penstock.engines.spark.cluster.session import active_session
 from penstock.engines.spark.io.sink import TopicTarget
 from penstock.engines.spark.io.source import STAMPS, TOPIC, TopicSource
 from penstock.engines.spark.kinds.kind import SparkKind, find_spark_kind
@@ -144,7 +145,8 @@ def make_query(
         kind=kind,
         partitions=partitions,
     )
-    parts = kind.make_query(context)
+    with active_session(spark):
+        parts = kind.make_query(context)
     checkpoint = str(layout.checkpoint(operator.name).resolve())
     writer = parts.writer.option("checkpointLocation", checkpoint).queryName(operator.name)
     if available_now and kind.reads_outside:
@@ -152,7 +154,7 @@ def make_query(
 
     def start() -> StreamingQuery:
         try:
-            with settings(spark, dict(parts.settings)):
+            with active_session(spark), settings(spark, dict(parts.settings)):
                 return writer.start()
         except AnalysisException as wrong:
             hint = "rows come out in append mode: what groups needs df.withWatermark(...)"

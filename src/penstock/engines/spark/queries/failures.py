@@ -14,7 +14,7 @@ _FRAME = re.compile(r'^\s*File "(.*)", line (\d+)', re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """An operator's function failed on rows [first, end) of a topic."""
+    """An operator's function failed on rows [first, end) of a topic; an ingest reads none."""
 
     topic: str
     first: int
@@ -27,7 +27,8 @@ class Failure:
 
     def text(self, operator: str) -> str:
         """Return the message for people."""
-        head = f"{operator} failed on {format_rows(self.topic, self.first, self.end)}:"
+        rows = f" on {format_rows(self.topic, self.first, self.end)}" if self.topic else ""
+        head = f"{operator} failed{rows}:"
         return "\n".join(part for part in (head, self.problem, self.trace) if part)
 
     def is_like(self, other: "Failure") -> bool:

@@ -46,6 +46,12 @@ def read_last_batch(checkpoint: Path) -> PlannedBatch | None:
     return read_planned_batch(checkpoint, numbers[-1]) if numbers else None
 
 
+def read_committed_ends(checkpoint: Path) -> Mapping[str, int]:
+    """Return the end of the newest committed batch by topic; empty if there is none."""
+    numbers = list_batches(checkpoint, COMMITS)
+    return read_ends(read_log(checkpoint, OFFSETS, numbers[-1])) if numbers else {}
+
+
 def read_planned_batch(checkpoint: Path, number: int) -> PlannedBatch | None:
     """Return a batch by its number; None if there is none."""
     path = checkpoint / OFFSETS / str(number)
