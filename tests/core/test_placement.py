@@ -83,3 +83,35 @@ def test_without_any_load_slices_are_spread_by_number() -> None:
     homes = place([0.0] * 64, 3)
     assert sorted(homes.count(replica) for replica in range(3)) == [21, 21, 22]
     assert balance([0.0] * 64, homes, 3).skew == 1.0
+
+
+@given(LOADS, st.integers(1, 12), st.data())
+def test_pinned_slices_stay_and_the_others_are_balanced_around_them(
+    loads: list[float], replicas: int, data: st.DataObject
+) -> None:
+    slices = st.integers(0, len(loads) - 1)
+    pins = data.draw(st.dictionaries(slices, st.integers(0, replicas + 2), max_size=len(loads)))
+    homes: dict[int, int] = {}
+    for _ in range(3):
+        homes = dict(enumerate(place(loads, replicas, homes, pins=pins)))
+        assert sorted(homes) == list(range(len(loads)))
+        assert set(homes.values()) <= set(range(replicas))
+        assert all(homes[s] == r for s, r in pins.items() if r < replicas)
+    free = [s for s in homes if pins.get(s, replicas) >= replicas]
+    totals = balance(loads, [homes[s] for s in range(len(loads))], replicas).replicas
+    lightest = min(totals)
+    for number in free:  # Graham's bound, with what is pinned as a given
+        here = totals[homes[number]]
+        pinned = sum(loads[s] for s in homes if homes[s] == homes[number] and s not in free)
+        own = [loads[s] for s in free if homes[s] == homes[number]]
+        tolerated = (1 + TOLERANCE) * sum(totals) / replicas
+        assert here <= max(tolerated, pinned + max(own), lightest + 2 * max(own)) + 1e-6
+
+
+@given(LOADS, st.integers(1, 12), st.data())
+def test_without_pins_nothing_is_different(
+    loads: list[float], replicas: int, data: st.DataObject
+) -> None:
+    before = {s: data.draw(st.integers(0, replicas)) for s in range(len(loads))}
+    beyond = dict.fromkeys(before, replicas + 1)
+    assert place(loads, replicas, before) == place(loads, replicas, before, pins=beyond)

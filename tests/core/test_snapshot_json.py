@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.snapshot import Snapshot
 from penstock.core.snapshot_json import MEASURES, SHARES, parse_snapshot, snapshot_to_json
+from penstock.core.vote_count import VoteCount
 from penstock.errors import InputError
 
 SAMPLE: dict[str, Any] = {
@@ -79,6 +80,33 @@ def test_anything_is_either_read_or_refused_by_name(changes: list[tuple[list[str
         assert isinstance(parse_snapshot(data), Snapshot)
     except InputError as error:
         assert error.problem
+
+
+def test_votes_of_replicas_are_read_and_written() -> None:
+    votes = VoteCount(
+        before=2, after=4, voters=2, copies=3, load=9.5, capacity=5.0, probability=1.5
+    )
+    operators = {"map": {"parallelism": 2, "votes": votes.to_json()}}
+    snapshot = parse_snapshot({"at": 1, "operators": operators})
+    assert snapshot.operators["map"].votes == votes
+    assert parse_snapshot(snapshot_to_json(snapshot)) == snapshot
+
+
+@pytest.mark.parametrize(
+    ("votes", "field"),
+    [
+        ({"before": 2}, "operators.map.votes.after"),
+        ({"before": 0, "after": 1}, "operators.map.votes.before"),
+        ({"before": 1, "after": 1, "copies": -1}, "operators.map.votes.copies"),
+        ({"before": 1, "after": 1, "probability": "x"}, "operators.map.votes.probability"),
+        ([], "operators.map.votes"),
+    ],
+)
+def test_wrong_votes_are_named(votes: Any, field: str) -> None:
+    operators = {"map": {"parallelism": 1, "votes": votes}}
+    with pytest.raises(InputError) as error:
+        parse_snapshot({"at": 1, "operators": operators})
+    assert error.value.field == field
 
 
 def test_unknown_fields_are_kept() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from penstock.control.failures import describe_error
+from penstock.control.requests import ControlState
 from penstock.core.decision import Decision, Move, Target
 from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.events import Event, FailedEvent, GaveUpEvent, RetriedEvent
@@ -81,9 +82,15 @@ class Execution:
     def __init__(
         self, engine: Engine, patience: Patience | None = None, *, dry_run: bool = False
     ) -> None:
-        self._engine, self._patience, self._dry_run = engine, patience, dry_run
+        self._engine, self._patience, self._started_dry = engine, patience, dry_run
+        self._dry_run, self._is_paused = dry_run, False
         self._open: dict[str, Attempt] = {}
         self._events: list[Event] = []
+
+    def follow(self, state: ControlState) -> None:
+        """Do as people ask: pause, or switch the dry run on or off."""
+        self._is_paused = state.is_paused
+        self._dry_run = self._started_dry if state.is_dry_run is None else state.is_dry_run
 
     def apply_decision(self, decision: Decision | None, at: float) -> ApplyResult:
         """Request the changes of a decision, and retry those that are due."""
@@ -92,7 +99,7 @@ class Execution:
             self._review(decision, at)
             if decision.is_change:
                 outcome = self._begin(decision, at)
-        again = self._retry_due(at)
+        again = {} if self._dry_run or self._is_paused else self._retry_due(at)
         return outcome._replace(plan=FrozenDict({**outcome.plan, **again})) if again else outcome
 
     def update_status(self, status: Status, at: float) -> Status:

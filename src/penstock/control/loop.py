@@ -3,7 +3,7 @@
 The same loop drives every engine. A simulator jumps from tick to tick; a real engine runs against
 a clock, and ticks may come late. An error of a policy or an engine does not end the loop of a
 running pipeline: the tick reports it, nothing changes, and the next tick follows. In a simulation
-an error of the policy is raised.
+an error of the policy is raised. Where replicas decide alone, the loop observes what they decided.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +13,8 @@ from penstock.control.clock import Clock, missed_between, next_due
 from penstock.control.decider import Decider
 from penstock.control.execution import Execution, Patience
 from penstock.control.failures import describe_error
+from penstock.control.observation import Observation
+from penstock.control.requests import ControlSource, NoRequests, constrain
 from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
@@ -60,17 +62,23 @@ def run_loop(
     clock: Clock | None = None,
     patience: Patience | None = None,
     dry_run: bool = False,
+    observes_only: bool = False,
     tolerant: bool = True,
     stop: Callable[[], bool] = lambda: False,
+    controls: ControlSource | None = None,
 ) -> Iterator[Tick]:
     """Run until the time is up, the engine is done, or `stop` returns True.
 
     `stop` is checked between ticks; a final tick records the remaining time and makes no
     decision. `InputError` is raised for a mistake that shows at the first decision only. A policy
     that fails or answers nonsense ends the loop unless it is `tolerant`: a running pipeline must
-    continue, a simulation need not.
+    continue, a simulation need not. `controls` are requests of people, read at every tick. With
+    `observes_only`, decisions report what replicas have changed themselves, none is applied, and
+    requests are not read.
     """
-    ticks = _Ticks(engine, decider, Execution(engine, patience, dry_run=dry_run), tolerant)
+    execution = Observation() if observes_only else Execution(engine, patience, dry_run=dry_run)
+    asked = NoRequests() if observes_only or controls is None else controls
+    ticks = _Ticks(engine, decider, execution, tolerant, asked)
     at, asleep_until = schedule.start_s, 0.0
     while at < schedule.duration_s - NOISE and not stop():
         before, at = at, _wait(engine, schedule, at, clock, stop)
@@ -104,10 +112,16 @@ class _Ticks:
     """Makes ticks: Monitor, Analyse and Plan, Execute."""
 
     def __init__(
-        self, engine: Engine, decider: Decider, execution: Execution, tolerant: bool
+        self,
+        engine: Engine,
+        decider: Decider,
+        execution: Execution | Observation,
+        tolerant: bool,
+        controls: ControlSource,
     ) -> None:
         self._engine, self._decider, self._execution = engine, decider, execution
-        self._tolerant = tolerant
+        self._tolerant, self._controls, self._asked = tolerant, controls, controls.state
+        self._follow()
         self._events: list[Event] = []
         #: The last known status, for an engine that fails to report one.
         self._status = Status(at=0.0, requested=FrozenDict(), running=FrozenDict())
@@ -116,10 +130,13 @@ class _Ticks:
         """Make one tick; without `asks` it records the status only."""
         if missed:
             self._events.append(LateTickEvent(at=at, missed_ticks=missed))
+        self._read_requests(at)
         snapshot, error = self._observe(at) if asks else (None, "")
         decision = None
         if snapshot is not None:
             decision, error = self._decide(snapshot)
+        if snapshot is not None and decision is not None:
+            decision = constrain(decision, snapshot, self._asked)
         outcome = self._execution.apply_decision(decision, at)
         if outcome.applied and decision is not None:
             self._decider.note_applied(decision)
@@ -132,6 +149,21 @@ class _Ticks:
             error=error or outcome.error,
             plan=outcome.plan,
         )
+
+    def _read_requests(self, at: float) -> None:
+        try:
+            requests = self._controls.read_new()
+        except Exception as error:  # a damaged line must not end the loop
+            self._events.append(FailedEvent(at=at, error=describe_error(error)))
+            return
+        for number, request in requests:
+            self._asked = self._asked.after(request)
+            self._events.append(request.to_event(at, number))
+        self._follow()
+
+    def _follow(self) -> None:
+        if isinstance(self._execution, Execution):
+            self._execution.follow(self._asked)
 
     def _observe(self, at: float) -> tuple[Snapshot | None, str]:
         try:

@@ -17,6 +17,10 @@ from penstock.errors import InputError, nearest
 GROUP = "penstock.policies"
 #: The policy of a run on Spark, and of a simulated run, that names none.
 DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = "queueing", "ds2"
+#: The policy whose decision replicas take alone in a run without a controller.
+ALONE_POLICY = "decentralized"
+#: The policy of pipelines with hosts.
+HOST_POLICY = "enforcer"
 
 
 def builtin_policies() -> dict[str, Policy]:

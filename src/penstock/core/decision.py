@@ -40,13 +40,19 @@ class Target:
     'ceil(250 / 100)'
     """
 
+    #: Replicas that run.
     current: int
+    #: Replicas that it should have, after all guards.
     wanted: int
+    #: A `Reason`, or the word of another package.
     reason: str
+    #: How the number was computed: a template such as "ceil({rate} / {capacity})".
     formula: str = ""
+    #: The numbers that fill in the formula.
     numbers: Mapping[str, Any] = field(default_factory=FrozenDict)
-    #: What each guard changed, and the policy's own reason before any did.
+    #: What each guard changed: guard, before, after, reason.
     steps: tuple[Step, ...] = ()
+    #: The policy's own reason, if a guard gave another.
     policy_reason: str = ""
 
     @property
@@ -90,7 +96,11 @@ class Target:
 
 
 def keep(current: int, reason: Reason, formula: str = "", **numbers: Any) -> Target:
-    """Return the target that leaves an operator as it is."""
+    """Return the target that leaves an operator as it is.
+
+    >>> keep(3, Reason.METRICS_MISSING).wanted
+    3
+    """
     return Target(current, current, reason, formula, numbers)
 
 
@@ -124,9 +134,13 @@ class Placement:
 class Decision:
     """One answer of one policy to one snapshot."""
 
+    #: Seconds since the run began.
     at: float
+    #: The name of the policy.
     policy: str
+    #: What each operator should have.
     targets: Mapping[str, Target] = field(default_factory=FrozenDict)
+    #: Hosts and slices, from a policy that places slices.
     placement: Placement | None = None
 
     @property

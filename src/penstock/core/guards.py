@@ -235,7 +235,7 @@ def _cooldown(
     if not past.applied:
         return decision
     age_s = decision.at - past.applied[-1].at
-    up, down = _cooldowns(guards)
+    up, down = find_cooldowns(guards)
 
     def change(_op: str, target: Target) -> tuple[int, Reason]:
         pause_s = up if target.wanted > target.current else down
@@ -249,7 +249,14 @@ def _cooldown(
     return cooled
 
 
-def _cooldowns(guards: Guards) -> tuple[float, float]:
+def find_cooldowns(guards: Guards) -> tuple[float, float]:
+    """Return the seconds after a change without an increase, and without a decrease.
+
+    >>> find_cooldowns(Guards(cooldown_s=30, cooldown_up_s=10))
+    (10, 30)
+    >>> find_cooldowns(Guards(cooldown_down_s=60))
+    (0.0, 60)
+    """
     both = guards.cooldown_s or 0.0
     up = both if guards.cooldown_up_s is None else guards.cooldown_up_s
     down = both if guards.cooldown_down_s is None else guards.cooldown_down_s
@@ -277,7 +284,7 @@ def _guard_placement(decision: Decision, past: DecisionHistory, guards: Guards) 
             problem = f"is about operators; {decision.policy} decides about hosts"
             raise InputError(item.name, problem, "decisions about hosts have the cool-down only")
     placement = decision.placement
-    pause_s = max(_cooldowns(guards))
+    pause_s = max(find_cooldowns(guards))
     if (
         placement is None
         or not past.applied

@@ -77,7 +77,11 @@ def is_usable(value: Any) -> bool:
 
 
 def param(default: Any, doc: str, **rule: Any) -> Any:
-    """Declare a parameter: its default, one sentence, and the other fields of `ParamSpec`."""
+    """Declare a parameter of a policy: its default, one sentence, and its rule.
+
+    A rule is `unit`, `low` and `high` (`above=True`: the lower bound itself is not allowed),
+    `choices`, and `is_scaled=False` for a time that a speed-up must not divide.
+    """
     return field(default=default, metadata={"spec": ParamSpec(doc, **rule)})
 
 
@@ -93,7 +97,16 @@ class ParamDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Base of all parameter classes; checks every field against its bounds."""
+    """Base of all parameter classes; checks every field against its bounds.
+
+    >>> from dataclasses import dataclass
+    >>> from penstock import Params, param
+    >>> @dataclass(frozen=True, slots=True, kw_only=True)
+    ... class MyParams(Params):
+    ...     target: float = param(0.7, "share of CPU to aim for", low=0, above=True, high=1)
+    >>> MyParams.parse({"target": "0.9"}).target
+    0.9
+    """
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -5,9 +5,10 @@ are while it is close to the mean: a slice that moves has to be mapped again.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import NOISE
 
 #: How far the largest load may be above the mean before slices move.
@@ -44,8 +45,12 @@ def place(
     replicas: int,
     before: Mapping[int, int] | None = None,
     tolerance: float = TOLERANCE,
+    pins: Mapping[int, int] = FrozenDict(),
 ) -> tuple[int, ...]:
     """Return the replica of each slice, given the load of each and where they were.
+
+    A slice in `pins` is on that replica, whatever its load; a pin to a replica that does not
+    exist has no effect.
 
     >>> place([1, 1, 1, 1], 2)
     (0, 1, 0, 1)
@@ -53,8 +58,11 @@ def place(
     (0, 0, 1, 1)
     >>> place([4, 1, 1, 1], 2, {0: 0, 1: 0, 2: 1, 3: 1})
     (0, 1, 1, 1)
+    >>> place([4, 1, 1, 1], 2, {0: 0, 1: 0, 2: 1, 3: 1}, pins={1: 0})
+    (0, 0, 1, 1)
     """
-    homes = {s: r for s, r in (before or {}).items() if r < replicas and s < len(loads)}
+    known = {**(before or {}), **{s: r for s, r in pins.items() if r < replicas}}
+    homes = {s: r for s, r in known.items() if r < replicas and s < len(loads)}
     totals = [0.0] * replicas
     for number, home in homes.items():
         totals[home] += loads[number]
@@ -67,26 +75,42 @@ def place(
         homes[number] = home
         totals[home] += loads[number]
         members[home] += 1
-    _even_out(loads, homes, totals, tolerance)
+    pinned = {s for s, r in pins.items() if r < replicas}
+    _even_out(loads, homes, totals, tolerance, pinned)
     return tuple(homes[number] for number in range(len(loads)))
 
 
 def _even_out(
-    loads: Sequence[float], homes: dict[int, int], totals: list[float], tolerance: float
+    loads: Sequence[float],
+    homes: dict[int, int],
+    totals: list[float],
+    tolerance: float,
+    pinned: Set[int],
 ) -> None:
-    """Move slices from the busiest replica to the least busy one."""
-    mean = sum(totals) / len(totals)
-    for _ in range(len(loads)):
-        most = max(range(len(totals)), key=lambda r: (totals[r], -r))
-        least = min(range(len(totals)), key=lambda r: (totals[r], r))
+    """Move slices from the busiest replica to the least busy one, except pinned ones.
+
+    A replica that its pinned slices alone keep too busy is left out: the others share the rest.
+    """
+    left = list(range(len(totals)))
+    for _ in range(len(loads) + len(totals)):
+        mean = sum(totals[r] for r in left) / len(left)
+        most = max(left, key=lambda r: (totals[r], -r))
+        least = min(left, key=lambda r: (totals[r], r))
         gap = totals[most] - totals[least]
         if totals[most] <= (1 + tolerance) * mean:
             return
         # a gain by rounding alone would move slices back and forth
         gain = gap - NOISE * mean
-        movable = [s for s, home in homes.items() if home == most and 0 < loads[s] < gain]
+        movable = [
+            s
+            for s, home in homes.items()
+            if home == most and s not in pinned and 0 < loads[s] < gain
+        ]
         if not movable:
-            return
+            if len(left) == 1 or not any(homes[s] == most for s in pinned):
+                return
+            left.remove(most)
+            continue
         # half the gap makes both equal
         number = min(movable, key=lambda s: (abs(loads[s] - gap / 2), s))
         homes[number] = least

@@ -22,8 +22,11 @@ Line = Literal["solid", "dashed", "dotted", "mixed"]
 class PolicyStyle:
     """Colour, line and mark of a policy in pictures; `mark` is a marker of matplotlib."""
 
+    #: A colour such as "#0072B2".
     colour: str
+    #: How the line is drawn.
     line: Line = "solid"
+    #: A marker of matplotlib.
     mark: str = "o"
 
 
@@ -55,17 +58,21 @@ def _keep_nothing(params: Any, _snapshot: Snapshot) -> Any:
 class Policy:
     """A named policy. `decide(history, applied, params)` is pure; the rest describes it."""
 
+    #: The name that commands and specs use.
     name: str
     #: One line for `penstock policies`.
     summary: str
     #: Where it was published.
     paper: str
+    #: The pure function: decide(history, applied, params) -> Decision.
     decide: Callable[[History, Applied, Any], Decision]
+    #: The class of its parameters.
     params: type[Params] = Params
     #: Parameters that depend on the run, if the user does not set them.
     params_for: Callable[[RunFacts], Mapping[str, Any]] = _no_params
     #: The measures it looks at, as named in the snapshot.
     measures: tuple[str, ...] = ()
+    #: Whether it decides on operators, or on hosts and their slices.
     reads: Literal["operators", "hosts"] = "operators"
     #: Whether more load ever makes it ask for more.
     reacts: bool = True
@@ -80,7 +87,14 @@ class Policy:
 def each_operator(
     name: str, snapshot: Snapshot, answer: Callable[[OperatorSnapshot], Target]
 ) -> Decision:
-    """Return the decision of a policy that looks at one operator at a time."""
+    """Return the decision of a policy that looks at one operator at a time.
+
+    >>> from penstock import OperatorSnapshot, Reason, Snapshot, Target, each_operator
+    >>> now = Snapshot(at=0, operators={"map": OperatorSnapshot(name="map", parallelism=2)})
+    >>> double = lambda op: Target(op.parallelism, 2 * op.parallelism, Reason.FITS)
+    >>> each_operator("double", now, double).changes
+    {'map': 4}
+    """
     targets = {op.name: answer(op) for op in snapshot.operators.values()}
     return Decision(snapshot.at, name, FrozenDict(targets))
 

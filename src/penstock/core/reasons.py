@@ -85,6 +85,7 @@ class Reason(StrEnum):
     # instances
     INSTANCES_DUPLICATE = "instances-duplicate", "instances are above their upper threshold"
     INSTANCES_STOP = "instances-stop", "instances are below their lower threshold"
+    NO_VOTE = "no-vote", "no replica has decided since the last tick", True
     LOAD_IN_RANGE = "load-in-range", "each instance's load is between the thresholds", True
     # fixed sizes
     FIXED = "fixed", "this policy never changes"
@@ -106,6 +107,10 @@ class Reason(StrEnum):
     RAISED_TO_MINIMUM = "raised-to-minimum", "less than one replica"
     OVER_BUDGET = "over-budget", "all demands together exceed the budget, so each gives way"
     COOLING_DOWN = "cooling-down", "the last change was a moment ago"
+    # people
+    PAUSED = "paused", "a person paused scaling"
+    PINNED = "pinned", "a person pinned the operator to this number"
+    ASKED_BOUNDS = "asked-bounds", "a person set bounds for the operator"
 
 
 _REASONS: dict[str, str] = {str(reason): reason for reason in Reason}

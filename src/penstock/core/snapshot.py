@@ -11,18 +11,22 @@ from dataclasses import dataclass, field
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ratio
 from penstock.core.topology import Topology
+from penstock.core.vote_count import VoteCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSnapshot:
     """One operator over one interval."""
 
+    #: The name of the operator.
     name: str
+    #: Operators that feed it; none: it is a source.
     upstream: tuple[str, ...] = ()
     #: Replicas that run.
     parallelism: int
-    #: Bounds; None: at least one, and no maximum.
+    #: The fewest replicas it may have; None: one.
     min_parallelism: int | None = None
+    #: The most replicas it may have; None: no maximum.
     max_parallelism: int | None = None
     #: More replicas than this do not help: one slice of the state keeps a replica busy.
     useful_parallelism: int | None = None
@@ -30,12 +34,17 @@ class OperatorSnapshot:
     requested: int | None = None
     #: Records/s taken for processing; what *arrives* is `Snapshot.arrival_rate`.
     input_rate: float | None = None
+    #: Records/s put out.
     output_rate: float | None = None
     #: Records/s sent to each downstream operator; where absent, each gets all the output.
     sent: Mapping[str, float] | None = None
+    #: Share of the time in which replicas process records, 0 to 1.
     busy: float | None = None
+    #: Share of the time in which replicas wait for records.
     idle: float | None = None
+    #: Share of the time in which replicas wait for space downstream.
     backpressured: float | None = None
+    #: Share of the CPU that replicas use.
     cpu: float | None = None
     #: Records waiting in front of the operator; for a source, its topic's backlog.
     queue: float | None = None
@@ -45,12 +54,15 @@ class OperatorSnapshot:
     input_buffer: float | None = None
     #: Mean seconds that one replica needs for one record.
     service_time_s: float | None = None
-    #: Squared coefficients of variation: variance / mean^2.
+    #: Squared coefficient of variation of service times: variance / mean^2.
     service_scv: float | None = None
+    #: Squared coefficient of variation of the times between arrivals.
     arrival_scv: float | None = None
     #: Seconds for which a change of its parallelism stops it, by earlier changes; 0 or None if
     #: it keeps running.
     rescale_s: float | None = None
+    #: What its replicas have decided themselves since the last snapshot; None if a policy decides.
+    votes: VoteCount | None = None
     #: Unknown fields, kept and passed through.
     extra: Mapping[str, object] = field(default_factory=FrozenDict)
 
@@ -114,8 +126,13 @@ class Snapshot:
     at: float
     #: Records/s that producers put into the topic that each source operator reads.
     offered: Mapping[str, float] = field(default_factory=FrozenDict)
+    #: The measures of each operator.
     operators: Mapping[str, OperatorSnapshot] = field(default_factory=FrozenDict)
+    #: The hosts and the slices on them, for policies that place slices.
     hosts: Mapping[str, HostSnapshot] = field(default_factory=FrozenDict)
+    #: The most hosts that there can be; None without a limit.
+    max_hosts: int | None = None
+    #: Unknown fields, kept and passed through.
     extra: Mapping[str, object] = field(default_factory=FrozenDict)
     topology: Topology = field(init=False, repr=False, compare=False)
 

@@ -7,6 +7,7 @@ from typing import Any
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.core.numbers import MAX_SIZE
 from penstock.core.snapshot import HostSnapshot, OperatorSnapshot, SliceSnapshot, Snapshot
+from penstock.core.vote_count import VoteCount
 from penstock.errors import InputError, nearest
 
 #: Version of the snapshot's form. A reader refuses what is newer than itself.
@@ -33,8 +34,8 @@ COUNTS = (
     "requested",
 )
 MEASURES = (*AMOUNTS, *SHARES, *SIGNED)
-_OPERATOR_FIELDS = {"upstream", "sent", *COUNTS, *MEASURES}
-_SNAPSHOT_FIELDS = {"version", "at", "offered", "operators", "hosts"}
+_OPERATOR_FIELDS = {"upstream", "sent", "votes", *COUNTS, *MEASURES}
+_SNAPSHOT_FIELDS = {"version", "at", "offered", "operators", "hosts", "max_hosts"}
 _HOST_FIELDS = {"slices", "memory_capacity", "network_capacity"}
 
 
@@ -62,16 +63,18 @@ def parse_snapshot(data: Any) -> Snapshot:
     for name, op in operators.items():
         _check_known(op.sent or {}, operators, f"operators.{name}.sent")
     _slices_are_on_one_host(hosts.values())
+    limit = fields.get("max_hosts")
     try:
         return Snapshot(
             at=_number(_required(fields, "at", ""), "at"),
             offered=offered,
             operators=FrozenDict(operators),
             hosts=FrozenDict(hosts),
+            max_hosts=None if limit is None else _count(limit, "max_hosts"),
             extra=_rest(fields, _SNAPSHOT_FIELDS),
         )
     except InputError as error:  # the topology's own: unknown upstream, cycle
-        raise error if error.field == "at" else error.under("operators") from None
+        raise error if error.field in ("at", "max_hosts") else error.under("operators") from None
 
 
 def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
@@ -83,6 +86,8 @@ def snapshot_to_json(snapshot: Snapshot) -> dict[str, Any]:
         data["operators"] = {n: _operator_to_json(op) for n, op in snapshot.operators.items()}
     if snapshot.hosts:
         data["hosts"] = {n: _host_to_json(host) for n, host in snapshot.hosts.items()}
+    if snapshot.max_hosts is not None:
+        data["max_hosts"] = snapshot.max_hosts
     data.update(thaw(snapshot.extra))
     return data
 
@@ -99,6 +104,8 @@ def _parse_operator(name: str, data: Any) -> OperatorSnapshot:
         "sent": None if sent is None else _rates(sent, f"{where}.sent"),
         "extra": _rest(fields, _OPERATOR_FIELDS),
     }
+    if fields.get("votes") is not None:
+        known["votes"] = _parse_votes(fields["votes"], f"{where}.votes")
     for key in COUNTS:
         if fields.get(key) is not None:
             known[key] = _count(fields[key], f"{where}.{key}")
@@ -106,6 +113,21 @@ def _parse_operator(name: str, data: Any) -> OperatorSnapshot:
         if fields.get(key) is not None:
             known[key] = _measure(fields[key], key, where)
     return OperatorSnapshot(name=name, upstream=tuple(upstream), **known)
+
+
+def _parse_votes(data: Any, where: str) -> VoteCount:
+    fields = _object(data, where)
+    known: dict[str, Any] = {
+        key: _count(_required(fields, key, where), f"{where}.{key}") for key in ("before", "after")
+    }
+    for key in ("voters", "copies", "stops"):
+        known[key] = int(_amount(fields.get(key, 0), f"{where}.{key}"))
+    for key in ("load", "capacity"):
+        if fields.get(key) is not None:
+            known[key] = _amount(fields[key], f"{where}.{key}")
+    if fields.get("probability") is not None:
+        known["probability"] = _number(fields["probability"], f"{where}.probability")
+    return VoteCount(**known, is_fixed=fields.get("is_fixed") is True)
 
 
 def _parse_host(name: str, data: Any) -> HostSnapshot:
@@ -136,6 +158,8 @@ def _operator_to_json(op: OperatorSnapshot) -> dict[str, Any]:
             data[key] = value
     if op.sent is not None:
         data["sent"] = dict(op.sent)
+    if op.votes is not None:
+        data["votes"] = op.votes.to_json()
     data.update(thaw(op.extra))
     return data
 

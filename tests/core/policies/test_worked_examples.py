@@ -7,7 +7,7 @@ from tests.builders import bare, op, snap
 
 from penstock.control.registry import builtin_policies
 from penstock.core.decision import Decision
-from penstock.core.policies.decentralized import DecentralizedParams, decide_alone, ideal
+from penstock.core.instance_decision import DecentralizedParams, decide_alone, ideal
 from penstock.core.policy import Applied
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot

@@ -1,82 +1,34 @@
 """Decentralized: every instance decides alone whether to duplicate itself or to stop.
 
 Belkhiria, Tedeschi, "A Fully Decentralized Autoscaling Algorithm for Stream Processing
-Applications", Auto-DaSP 2019, section 4. This file holds the decision of one instance;
-the protocol that keeps the graph consistent is not part of it. The paper's algorithm 4
-starts new nodes "if n > 1"; n >= 1 is meant.
+Applications", Auto-DaSP 2019, section 4. The decision of one instance is `decide_alone`
+(`core/instance_decision.py`); the policy asks it for every instance. The protocol that keeps the
+graph consistent is not part of it. The paper's algorithm 4 starts new nodes "if n > 1"; n >= 1 is
+meant.
+
+Where replicas have decided themselves (`OperatorSnapshot.votes`), the policy decides nothing: it
+reports what their votes add up to.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from random import Random
 
 from penstock.core.decision import Decision, Target, keep
-from penstock.core.numbers import MAX_COUNT, ceil, floor
-from penstock.core.params import NOTHING, Params, PerOperator, check_names, look_up, param
+from penstock.core.instance_decision import DecentralizedParams, decide_alone, probability
+from penstock.core.numbers import MAX_COUNT
+from penstock.core.params import check_names, look_up
 from penstock.core.policy import Applied, History, Policy, PolicyStyle, each_operator
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
-from penstock.errors import InputError
+from penstock.core.vote_count import VoteCount
 
 RULE = (
     "load of one instance l = {load}, capacity {capacity}, {n} instances: "
     "p = floor({load} x {n} / ({r} x {capacity}) - {n}) / {n} = {p}; after all decided: {wanted}"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecentralizedParams(Params):
-    """Parameters of the decentralized policy."""
-
-    r: float = param(0.7, "share of its capacity that an instance should use", low=0, above=True)
-    up: float = param(0.8, "duplicate at or above this share", low=0, above=True)
-    down: float = param(0.6, "may stop at or below this share", low=0)
-    capacity: PerOperator = param(
-        NOTHING,
-        "records/s of one instance; 1 / service time if not given",
-        unit="records/s",
-        low=0,
-        above=True,
-    )
-    seed: int = param(0, "seed of the instances' draws")
-
-    def check(self) -> None:
-        """The lower threshold must be below the upper one."""
-        if self.down >= self.up:
-            raise InputError("down", f"must be below up ({self.up:g}), got {self.down:g}")
-
-
-def probability(load: float, siblings: int, capacity: float, r: float) -> float:
-    """Return p = diff / n with diff = floor(L / (r C) - n) and L = l n.
-
-    >>> round(probability(600, 7, 500, 0.7) * 7)
-    5
-    """
-    return floor(load * siblings / (r * capacity) - siblings) / siblings
-
-
-def ideal(total_load: float, capacity: float, r: float) -> int:
-    """Instances that would carry the whole load at share r each, at least one."""
-    return max(1, ceil(total_load / (r * capacity)))
-
-
-def decide_alone(
-    load: float,
-    siblings: int,
-    capacity: float,
-    params: DecentralizedParams,
-    *,
-    is_keeper: bool,
-    draw: Callable[[], float],
-) -> int:
-    """Return by how many one instance changes the operator: copies it starts, or -1 to stop."""
-    p = probability(load, siblings, capacity, params.r)
-    if load >= params.up * capacity:
-        copies = max(0.0, p)
-        return int(copies) + (draw() < copies - int(copies))
-    if load <= params.down * capacity and not is_keeper:
-        return -int(draw() < -p)
-    return 0
+VOTES = (
+    "{voters} of {n} replicas decided alone: on average load l = {load}, capacity {capacity}, "
+    "p = {p}; {n} + {copies} copies - {stops} stops = {proposal}"
+)
 
 
 def decentralized(history: History, _applied: Applied, params: DecentralizedParams) -> Decision:
@@ -93,6 +45,8 @@ def decentralized(history: History, _applied: Applied, params: DecentralizedPara
 
 
 def _target(op: OperatorSnapshot, snapshot: Snapshot, params: DecentralizedParams) -> Target:
+    if op.votes is not None:
+        return report_votes(op.votes)
     n, arrivals = op.parallelism, snapshot.arrival_rate(op.name)
     capacity = look_up(params.capacity, op.name)
     if capacity is None and op.service_time_s:
@@ -114,6 +68,36 @@ def _target(op: OperatorSnapshot, snapshot: Snapshot, params: DecentralizedParam
         return keep(n, Reason.LOAD_IN_RANGE, RULE, **numbers)
     reason = Reason.INSTANCES_DUPLICATE if wanted > n else Reason.INSTANCES_STOP
     return Target(n, wanted, reason, RULE, numbers)
+
+
+def report_votes(votes: VoteCount) -> Target:
+    """Return the target that replicas have given themselves.
+
+    >>> report_votes(VoteCount(before=2, after=4, voters=2, copies=3, stops=0)).proposal
+    5
+    """
+    if votes.is_fixed:
+        return keep(votes.before, Reason.FIXED)
+    if not votes.voters:
+        return keep(votes.before, Reason.NO_VOTE)
+    numbers = {
+        "n": votes.before,
+        "voters": votes.voters,
+        "load": votes.load,
+        "capacity": votes.capacity,
+        "p": votes.probability,
+        "copies": votes.copies,
+        "stops": votes.stops,
+        "proposal": votes.proposal,
+    }
+    n, wanted = votes.before, max(1, votes.proposal)
+    reason = Reason.LOAD_IN_RANGE
+    if wanted != n:
+        reason = Reason.INSTANCES_DUPLICATE if wanted > n else Reason.INSTANCES_STOP
+    target = Target(n, wanted, reason, VOTES, numbers)
+    is_capped = votes.after < wanted
+    bound = Reason.CAPPED_BY_MAXIMUM if is_capped else Reason.RAISED_TO_MINIMUM
+    return target.guarded("bounds", votes.after, bound)
 
 
 POLICY = Policy(

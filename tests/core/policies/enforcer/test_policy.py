@@ -1,5 +1,7 @@
 """The enforcer: global and local rules, waiting, grace, placement."""
 
+from dataclasses import replace
+
 import pytest
 from tests.builders import host, host_snap, snap
 
@@ -136,3 +138,33 @@ def test_operators_are_not_its_business() -> None:
 def test_the_target_must_lie_within_the_ranges() -> None:
     with pytest.raises(InputError, match="must lie between"):
         EnforcerParams(target=0.75)
+
+
+def limited(most: int, *hosts: HostSnapshot) -> list[Snapshot]:
+    return [replace(snapshot, max_hosts=most) for snapshot in lasting(*hosts)]
+
+
+def test_the_last_free_host_takes_what_brings_all_hosts_to_their_mean() -> None:
+    pieces = {f"s_{i}": (0.2, 1) for i in range(6)}
+    # 1.2 needs three hosts at the target, and there are two
+    placement = answer(limited(2, host("h1", **pieces)))
+    assert (placement.wanted, placement.reason) == (2, "mean-above-range")
+    assert [m.destination for m in placement.moves] == ["new-1"] * 3
+
+
+def test_nothing_is_shuffled_when_all_hosts_are_busy() -> None:
+    hosts = (host("h1", a=(0.9, 1), b=(0.1, 1)), host("h2", c=(0.8, 1)))
+    placement = answer(limited(2, *hosts))
+    assert (placement.reason, placement.moves, placement.wanted) == ("mean-above-range", (), 2)
+    assert answer(limited(3, *hosts)).wanted == 3
+
+
+def test_a_slice_stays_where_the_last_host_would_be_as_busy_with_it() -> None:
+    full = host("h1", a=(0.5, 1), b=(0.35, 1))
+    others = (host("h2", c=(0.5, 1)), host("h3", d=(0.45, 1)))
+    placement = answer(limited(3, full, *others))
+    assert placement.reason == "host-above-range"
+    assert placement.wanted == 3
+    assert [(m.slice, m.destination) for m in placement.moves] == [("b", "h3")]
+    busier = (host("h2", c=(0.6, 1)), host("h3", d=(0.55, 1)))
+    assert answer(limited(3, full, *busier)).moves == ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from penstock.core.decision import Decision, Move, Placement
 from penstock.core.numbers import NOISE, ceil
 from penstock.core.params import Params, param
-from penstock.core.policies.enforcer.slice_moves import Hosts, release, relieve
+from penstock.core.policies.enforcer.slice_moves import release, relieve
 from penstock.core.policy import Applied, History, Policy, PolicyStyle
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import HostSnapshot, Snapshot
@@ -69,7 +69,7 @@ def enforcer(history: History, applied: Applied, params: EnforcerParams) -> Deci
     rule = lasting[0]
     how = rule.broken_by(now)
     assert how is not None
-    moves, hosts = _act(now.hosts, how, rule.host, params)
+    moves, hosts = _act(now, how, rule.host, params)
     return _answer(now, params, how, moves, hosts)
 
 
@@ -114,15 +114,20 @@ def _local_rules(now: Snapshot, params: EnforcerParams) -> list[Rule]:
     return busy + [r for r in rules if r.broken_by(now) is Reason.HOST_BELOW_RANGE]
 
 
-def _act(hosts: Hosts, how: Reason, host: str, params: EnforcerParams) -> tuple[list[Move], int]:
+def _act(now: Snapshot, how: Reason, host: str, params: EnforcerParams) -> tuple[list[Move], int]:
+    hosts, most = now.hosts, now.max_hosts
+    total = sum(host.load for host in hosts.values())
     if how is Reason.MEAN_ABOVE_RANGE:
-        busy = [host for host in hosts.values() if host.load > params.target]
-        return relieve(hosts, busy, params.target)
+        if most is not None and len(hosts) >= most:
+            return [], len(hosts)  # to shuffle busy slices would help nobody
+        # all hosts together may not be enough for the target
+        target = max(params.target, total / most) if most is not None else params.target
+        busy = [host for host in hosts.values() if host.load > target]
+        return relieve(hosts, busy, target, most)
     if how is Reason.HOST_ABOVE_RANGE:
-        return relieve(hosts, [hosts[host]], params.target)
+        return relieve(hosts, [hosts[host]], params.target, most)
     if how is Reason.HOST_BELOW_RANGE:
         return release(hosts, [hosts[host]], params.target)
-    total = sum(host.load for host in hosts.values())
     surplus = len(hosts) - max(1, ceil(total / params.target))
     idle = sorted(hosts.values(), key=_by_load)[: max(0, surplus)]
     return release(hosts, idle, params.target)

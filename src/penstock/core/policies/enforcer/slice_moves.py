@@ -15,8 +15,13 @@ from penstock.core.snapshot import HostSnapshot, SliceSnapshot
 Hosts = Mapping[str, HostSnapshot]
 
 
-def relieve(hosts: Hosts, busy: Sequence[HostSnapshot], target: float) -> tuple[list[Move], int]:
-    """Shed, from each busy host, the lightest slices that bring it to the target."""
+def relieve(
+    hosts: Hosts, busy: Sequence[HostSnapshot], target: float, most: int | None = None
+) -> tuple[list[Move], int]:
+    """Shed, from each busy host, the lightest slices that bring it to the target.
+
+    There are at most so many hosts afterwards, if a number is given.
+    """
     shed: dict[str, tuple[str, SliceSnapshot]] = {}
     for host in sorted(busy, key=lambda host: (-host.load, host.name)):
         items = [Item(name, piece.cpu, piece.memory) for name, piece in host.slices.items()]
@@ -29,13 +34,16 @@ def relieve(hosts: Hosts, busy: Sequence[HostSnapshot], target: float) -> tuple[
         (r.network_capacity for r in rooms if r.network_capacity is not None), default=None
     )
 
-    def new_room() -> HostRoom:
+    def new_room(present: int) -> HostRoom | None:
+        if most is not None and present >= most:
+            return None
         name = next(name for name in fresh if name not in hosts)
         return HostRoom(name, 0.0, 0.0, 0.0, largest, widest)
 
     pieces = {name: piece for name, (_, piece) in shed.items()}
     packed = first_fit_decreasing(pieces, rooms, target, new_room)
-    placed, rooms = packed if packed else ({}, rooms)
+    assert packed is not None  # only without new hosts a slice may find no place
+    placed, rooms = packed
     moves = [Move(name, shed[name][0], to) for name, to in placed.items() if shed[name][0] != to]
     return moves, len(rooms)
 
@@ -82,10 +90,12 @@ class HostRoom:
 
     def fits(self, piece: SliceSnapshot, target: float) -> bool:
         """Whether the host stays within the CPU target and its own capacities."""
-        return (
-            self.cpu + piece.cpu <= target + NOISE
-            and _within(self.memory + piece.memory, self.memory_capacity)
-            and _within(self.network + piece.network, self.network_capacity)
+        return self.cpu + piece.cpu <= target + NOISE and self.can_hold(piece)
+
+    def can_hold(self, piece: SliceSnapshot) -> bool:
+        """Whether the host stays within its own capacities, however busy it is."""
+        return _within(self.memory + piece.memory, self.memory_capacity) and _within(
+            self.network + piece.network, self.network_capacity
         )
 
     def with_slice(self, piece: SliceSnapshot) -> "HostRoom":
@@ -104,12 +114,12 @@ def first_fit_decreasing(
     slices: Mapping[str, SliceSnapshot],
     rooms: Sequence[HostRoom],
     target: float,
-    new_room: Callable[[], HostRoom] | None = None,
+    new_room: Callable[[int], HostRoom | None] | None = None,
 ) -> tuple[dict[str, str], list[HostRoom]] | None:
     """Place slices in decreasing CPU; return slice -> host and the rooms, or None.
 
-    A slice that fits nowhere goes to a new host, if `new_room` can make one. An empty host takes
-    any slice, because there is no better place.
+    A slice that fits nowhere goes to a new host, if `new_room` can make one beside so many, and
+    otherwise to the least busy one. An empty host takes any slice: there is no better place.
     """
     rooms = list(rooms)
     placed: dict[str, str] = {}
@@ -118,11 +128,20 @@ def first_fit_decreasing(
         if here is None:
             if new_room is None:
                 return None
-            rooms.append(new_room())
-            here = len(rooms) - 1
+            if (room := new_room(len(rooms))) is not None:
+                rooms.append(room)
+                here = len(rooms) - 1
+            else:
+                here = _find_least_busy(rooms, piece)
         rooms[here] = rooms[here].with_slice(piece)
         placed[name] = rooms[here].name
     return placed, rooms
+
+
+def _find_least_busy(rooms: Sequence[HostRoom], piece: SliceSnapshot) -> int:
+    """Return the least busy host that can hold a slice; if none can, the least busy one."""
+    able = [i for i, room in enumerate(rooms) if room.can_hold(piece)]
+    return min(able or range(len(rooms)), key=lambda i: rooms[i].cpu)
 
 
 def _within(amount: float, capacity: float | None) -> bool:
