@@ -1,0 +1,1 @@
+"""Benchmarks of publish/subscribe: kernels, the whole service on Spark, migrations."""

@@ -1,0 +1,62 @@
+"""Figures of the whole service, and how long it is measured."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from penstock.errors import InputError
+from penstock.pubsub.bench.process_times import ProcessTimes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorProfile:
+    """What the batches of one operator cost at full load."""
+
+    batches: int
+    rows_per_batch: float
+    #: From plan to commit, in the mean; and the longest task of the batch.
+    batch_s: float
+    task_s: float
+    #: CPU seconds in tasks, as a share of the CPU time of all processes.
+    cpu_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndToEndResult:
+    """Figures of the service; an operation is one publication against one subscription."""
+
+    operations_per_s: float
+    #: Per second of CPU time of all processes together.
+    operations_per_cpu_s: float
+    publications_per_s: float
+    measured_s: float
+    #: CPU seconds at full load.
+    times: ProcessTimes
+    profile: Mapping[str, OperatorProfile]
+    half_rate_per_s: float
+    delay_p50_s: float
+    delay_p95_s: float
+    delayed_publications: int
+    #: Publications compared with brute force, and how many of them were wrong.
+    checked_publications: int
+    wrong_publications: int
+    subscribe_s: float
+    load_average: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseLength:
+    """How long each phase is measured."""
+
+    full_s: float = 30.0
+    half_s: float = 30.0
+    #: Time at the beginning of a phase that does not count.
+    warm_up_s: float = 8.0
+    #: Planned time of a batch.
+    batch_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        times = (("--seconds", self.full_s), ("--seconds", self.half_s), ("--batch", self.batch_s))
+        for name, seconds in times:
+            if not 0 < seconds < math.inf:
+                raise InputError(name, f"must be above 0 and finite, got {seconds:g}")

@@ -1,0 +1,1 @@
+"""The language of subscriptions: predicates over JSON objects, compiled to boxes."""

@@ -1,0 +1,1 @@
+"""The operators of publish/subscribe: access points, matchers, exit points; functions on rows."""

@@ -1,0 +1,1 @@
+"""The publish/subscribe service over HTTP: tokens, subscriptions, publications, notifications."""

@@ -1,0 +1,1 @@
+"""Spaces: how publications and subscriptions are encoded for the matcher, plain or encrypted."""
