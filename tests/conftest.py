@@ -1,6 +1,7 @@
 """Settings shared by all tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
 
 # many short JVMs: compiling thoroughly costs them more than it brings
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# a shell starts background jobs with interrupts switched off; processes of tests shall hear them
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # the same examples on every machine, and none kept on disk
 settings.register_profile(

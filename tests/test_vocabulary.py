@@ -11,8 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "penstock"
 #: Last words of module names that end like a participle or a gerund and are nouns of the field,
-#: or the name of a published policy or of a kind of operator.
+#: or the name of a published policy, of a kind of operator or of a kind of engine.
 NOUNS = {
+    "attached",
     "dealing",
     "decentralized",
     "embedded",

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 #: Where each public name is defined; it is loaded when it is used, so commands start at once.
 _HOMES = {
+    "api.attachment": ("Attachment", "attach"),
     "api.comparison": ("Comparison", "compare"),
     "api.decision": ("decide",),
     "api.execution": ("run",),
@@ -23,8 +24,11 @@ _HOMES = {
     "core.reasons": ("Reason",),
     "core.snapshot": ("OperatorSnapshot", "Snapshot"),
     "errors": ("InputError", "NotReadyError", "PenstockError", "RunError"),
+    "pipelines.host_declaration": ("Hosts",),
     "pipelines.pipeline": ("Pipeline",),
-    "pipelines.stateful": ("counts", "distinct", "join", "sessions", "top", "windows"),
+    "pipelines.stateful": (
+        *("counts", "distinct", "join", "sessions", "top", "try_batches", "windows"),
+    ),
     "runs.result": ("RunResult",),
     "state.handle": ("State",),
     "workloads.workload": ("Workload",),

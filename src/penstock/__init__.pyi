@@ -1,5 +1,7 @@
 """The public names, for type checkers and editors."""
 
+from penstock.api.attachment import Attachment as Attachment
+from penstock.api.attachment import attach as attach
 from penstock.api.comparison import Comparison as Comparison
 from penstock.api.comparison import compare as compare
 from penstock.api.decision import decide as decide
@@ -25,12 +27,14 @@ from penstock.errors import InputError as InputError
 from penstock.errors import NotReadyError as NotReadyError
 from penstock.errors import PenstockError as PenstockError
 from penstock.errors import RunError as RunError
+from penstock.pipelines.host_declaration import Hosts as Hosts
 from penstock.pipelines.pipeline import Pipeline as Pipeline
 from penstock.pipelines.stateful import counts as counts
 from penstock.pipelines.stateful import distinct as distinct
 from penstock.pipelines.stateful import join as join
 from penstock.pipelines.stateful import sessions as sessions
 from penstock.pipelines.stateful import top as top
+from penstock.pipelines.stateful import try_batches as try_batches
 from penstock.pipelines.stateful import windows as windows
 from penstock.runs.result import RunResult as RunResult
 from penstock.state.handle import State as State

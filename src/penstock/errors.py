@@ -24,10 +24,10 @@ class PenstockError(Exception):
 
 
 class InputError(PenstockError):
-    """Something the user gave is wrong: where, which field, what is wrong with it, what to do.
+    """Something that was given is wrong: where, which field, what is wrong with it, what to do.
 
-    Pure code does not know in which file or line a value stood; the edge that
-    read it adds that with `at`.
+    Its parts are `where`, `field`, `problem` and `hint`. Code that reads a file adds the place
+    with `at`.
 
     >>> print(InputError("busy", "must be at most 1, got 1.5").at("run.jsonl:3"))
     run.jsonl:3: busy: must be at most 1, got 1.5
@@ -53,7 +53,7 @@ class InputError(PenstockError):
 
 
 class NotReadyError(PenstockError):
-    """No measures yet, or the pipeline is restarting."""
+    """There is no measure or result yet."""
 
 
 class AnswerError(PenstockError):
@@ -83,7 +83,7 @@ class PolicyError(PenstockError):
 
 
 class RunError(PenstockError):
-    """A run on Spark ended because an operator failed, or it lost records."""
+    """A run on Spark ended because an operator failed, or because records were lost."""
 
 
 class RescaleError(PenstockError):

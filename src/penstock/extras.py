@@ -8,9 +8,18 @@ from penstock.errors import InputError
 
 #: Optional packages by the name that Python imports: the name for pip, and the extra.
 OPTIONAL = {
+    "cryptography": ("cryptography", "pubsub"),
     "duckdb": ("duckdb", "nexmark"),
+    "httpx": ("httpx", "pubsub"),
+    "jinja2": ("jinja2", "dashboard"),
     "matplotlib": ("matplotlib", "plots"),
+    "numba": ("numba", "pubsub"),
+    "prometheus_client": ("prometheus-client", "dashboard"),
+    "rich": ("rich", "dashboard"),
     "sklearn": ("scikit-learn", "demo"),
+    "sse_starlette": ("sse-starlette", "pubsub"),
+    "starlette": ("starlette", "pubsub"),
+    "uvicorn": ("uvicorn", "pubsub"),
 }
 
 

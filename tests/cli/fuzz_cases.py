@@ -240,10 +240,21 @@ def _nexmark(rng: random.Random, number: int) -> Case:
     return Case(number, ["nexmark", "generate"], [], options)
 
 
+def _pubsub(rng: random.Random, number: int) -> Case:
+    if rng.random() < 0.5:
+        options: list[Option] = [("--space", rng.choice(PATHS)), ("--out", rng.choice(PATHS))]
+        return Case(number, ["pubsub", "keygen"], [], options)
+    names = ("--attributes", "--match-rate", "--threads", "--slices", "--seed", "--backend")
+    options = [(name, rng.choice(("2", *TEXTS))) for name in names if rng.random() < 0.3]
+    sizes = [("--subscriptions", "20"), ("--publications", "3"), ("--rounds", "1")]
+    sizes.append(("--kernels-only", None))
+    return Case(number, ["pubsub", "bench"], [], [*options, ("--json", None)], fixed=[*sizes])
+
+
 _MAKERS: tuple[Callable[[random.Random, int], Case], ...] = (
     *(_decide, _decide, _decide, _policies, _workload, _workload, _simulate, _simulate, _replay),
     *(_explain, _lab_run, _lab_compare, _topics, _produce, _state, _calibrate, _twin, _reproduce),
-    *(_nexmark,),
+    *(_nexmark, _pubsub),
 )
 
 # --- changes
@@ -292,7 +303,9 @@ def _damage_file(case: Case, rng: random.Random) -> None:
     names = [part.rpartition("=")[2].removeprefix("./") for part in case.argv]
     named = [Path(name) for name in names if 0 < len(name) < 99 and "\ud800" not in name]
     files = [path for path in named if path.name != "loop" and path.is_symlink() and path.is_file()]
-    for directory in (path for path in named if path.is_dir() and not path.is_symlink()):
+    # never a file outside the directory of the case, such as one under "../.."
+    directories = [path for path in named if path.is_dir() and not path.is_symlink()]
+    for directory in (path for path in directories if Path.cwd() in path.resolve().parents):
         files += sorted(path for path in directory.rglob("*") if path.is_file())
     if not files:
         return

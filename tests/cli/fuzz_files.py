@@ -21,8 +21,8 @@ TEXTS = (
 )
 #: Paths that cannot be read or written as a file, or not always.
 PATHS = (
-    *("", ".", "..", "none", "none/at/all", "x" * 300, "x" * 5000, "\ud800", "é.toml", "/dev/null"),
-    *("/dev/full", "/proc/self/mem", "/none/at/all.toml", "empty", "folder", "loop", "binary"),
+    *("", ".", "..", "none", "none/at/all", "x" * 300, "x" * 5000, "\ud800", "é.toml", "null"),
+    *("full", "/proc/self/mem", "/none/at/all.toml", "empty", "folder", "loop", "binary"),
     *("folder.toml", "folder.py", "folder.parquet", "folder.svg", "binary.toml", "binary.py"),
     *("none.toml", "none.py", "none.parquet", f"{'x' * 300}.toml", f"{'x' * 300}.py"),
     *(
@@ -34,6 +34,8 @@ PATHS = (
         "file",
     ),
 )
+#: Devices among them.
+DEVICES = ("null", "full")
 #: Workloads that make no sense, or hardly any.
 LOADS = (
     *("constant(rate=1e300)", "constant(rate=1e16)", "constant(rate=0)", "constant(rate=nan)"),
@@ -92,6 +94,8 @@ def make_files(place: Path) -> None:
     (place / "empty").write_bytes(b"")
     (place / "file").write_text("text\n")
     (place / "loop").symlink_to("loop")
+    for device in DEVICES:  # by links: a command that replaces what it is given spares the device
+        (place / device).symlink_to(f"/dev/{device}")
     for folder in ("folder", "folder.toml", "folder.py", "folder.parquet", "folder.svg"):
         (place / folder).mkdir()
     for binary in ("binary", "binary.toml", "binary.py"):

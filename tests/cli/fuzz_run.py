@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.cli.fuzz_cases import Case, make_case
+from tests.cli.fuzz_files import DEVICES
 
 from penstock.cli.main import main
 
@@ -41,6 +42,8 @@ class Outcome:
     escaped: str = ""
     seconds: float = 0.0
     left: set[str] = field(default_factory=set)
+    #: Links to devices that the command replaced by a file.
+    replaced: set[str] = field(default_factory=set)
 
     @property
     def problems(self) -> list[str]:
@@ -60,6 +63,8 @@ class Outcome:
             found.append(f"half a file: {sorted(self.left)}")
         if self.code == 2 and self.left and self.case.words[:1] not in (["lab"], ["produce"]):
             found.append(f"left behind: {sorted(self.left)[:5]}")
+        if self.replaced:
+            found.append(f"replaced a device: {sorted(self.replaced)}")
         return found
 
 
@@ -75,6 +80,7 @@ def run_case(number: int, files: Path) -> Outcome:
             _call(outcome)
         outcome.seconds = time.monotonic() - began
         outcome.left = _entries(home) - known
+        outcome.replaced = {name for name in DEVICES if not Path(name).is_symlink()}
         return outcome
     finally:
         os.chdir(before)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ speed_up = 30
 [grid]
 policy = ["static", "ds2"]
 """
+RECORDED = Path(__file__).parents[1] / "recorded"
 COST = {"static": 4.0, "ds2": 3.0}
 
 
@@ -39,7 +41,7 @@ def figures(spec: SparkSpec, place: Path) -> dict[str, Any]:
         "spec": spec.to_json(),
         "ended": "finished",
         "replicas": {"avg": cost, "max": 2 * cost},
-        "latency_s": {"avg": 8 - cost, "p95": 9.0},
+        "latency_s": {"avg": 8 - cost, "p50": 2.5, "p95": 9.0},
         "age_s": {"avg": 1.0, "p95": 2.0},
         "rescales": 4,
         "rescales_possible": 28,
@@ -192,3 +194,36 @@ def test_what_only_a_simulator_can_is_refused(tmp_path: Path, capsys: Capture) -
         argv = ["lab", "run", str(tmp_path / "a.toml"), "--out", str(again), "--jobs", jobs]
         assert main(argv) == 2 and not again.exists()
         assert capsys.readouterr().err.startswith("error: --jobs: ")
+
+
+def with_journal(spec: SparkSpec, place: Path) -> dict[str, Any]:
+    """A run that keeps its journal."""
+    found = figures(spec, place)
+    shutil.copy(RECORDED / "run-spark-v1.toml", place / "run.toml")
+    shutil.copy(RECORDED / "journal-spark-v1.jsonl", place / "journal.jsonl")
+    return found
+
+
+def test_changes_and_a_picture_come_from_the_journals(
+    bench: Callable[[Run], None],
+    tmp_path: Path,
+    capsys: Capture,
+) -> None:
+    bench(with_journal)
+    file, out, picture = tmp_path / "g.toml", tmp_path / "g", tmp_path / "g.svg"
+    file.write_text(GRID.format(name="g", scale=1))
+    assert main(["lab", "run", str(file), "--out", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["lab", "compare", str(out)]) == 0
+    assert "reversals" not in capsys.readouterr().out
+    assert main(["lab", "compare", str(out), "--changes", "--picture", str(picture)]) == 0
+    text = capsys.readouterr().out
+    assert "reversals" in text
+    assert "a reversal is a change against the direction" in text
+    drawn = picture.read_text()
+    assert "static" in drawn or "<text" not in drawn
+    shutil.rmtree(out / "runs")
+    assert main(["lab", "compare", str(out), "--changes"]) == 2
+    assert "there is no journal" in capsys.readouterr().err
+    assert main(["lab", "compare", str(out), "--picture", str(picture)]) == 2
+    assert "--picture" in capsys.readouterr().err

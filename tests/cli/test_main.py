@@ -13,8 +13,8 @@ from penstock.cli.main import build_parser, main
 @pytest.mark.parametrize(
     ("argv", "answer"),
     [
-        (["zzz"], "known: calibrate, check, completion, decide, doctor, explain,"),
-        ([""], "known: calibrate, check, completion, decide, doctor, explain,"),
+        (["zzz"], "known: attach, calibrate, check, completion, dashboard, decentralized, decide,"),
+        ([""], "known: attach, calibrate, check, completion, dashboard, decentralized, decide,"),
         (["simluate"], "did you mean 'simulate'?"),
         (["lab", "comprae"], "did you mean 'compare'?"),
         (["decide", "--polcy", "ds2", "-"], "unknown option --polcy: did you mean '--policy'?"),

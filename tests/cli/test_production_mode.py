@@ -117,8 +117,8 @@ def test_the_guide_is_true(tmp_path: Path) -> None:
     """Its pipeline passes every check, and `penstock run` states what the guide shows."""
     guide = (Path(__file__).parents[2] / "docs" / "production.md").read_text()
     code, shown = (
-        guide.split(f"```{kind}\n")[1].split("```")[0].strip() for kind in ("python", "console")
+        guide.split(f"```{kind}\n")[1].split("```")[0].strip() for kind in ("python", "text")
     )
     path = tmp_path / "orders.py"
     path.write_text(code)
-    assert shown.splitlines()[1:] == start_statement(ready(str(path)), Path("runs/shop"))
+    assert shown.splitlines() == start_statement(ready(str(path)), Path("runs/shop"))

@@ -32,7 +32,9 @@ PIPELINE = SimulatedPipeline(
     ),
 )
 #: Those that ship, and others for more resolutions.
-PROFILES = {name: load_profile(name) for name in profiles()}
+#: Slices on hosts have other tests: nothing there has replicas.
+SHIPPED = {name: load_profile(name) for name in profiles()}
+PROFILES = {name: p for name, p in SHIPPED.items() if p.resolution != "hosts"}
 PROFILES["micro-batches"] = load_profile(str(RECORDED / "fluid-micro-batches.toml"))
 PROFILES["batches"] = replace(PROFILES["micro-batches"], resolution="batches")
 PROFILES["batches-job"] = replace(

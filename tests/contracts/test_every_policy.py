@@ -27,7 +27,7 @@ def test_every_policy(policy: Policy, check: Callable[[Policy], None]) -> None:
     check(policy)
 
 
-def test_all_fourteen_are_here() -> None:
+def test_all_fifteen_are_here() -> None:
     assert set(POLICIES) == {
         "dabs",
         "decentralized",
@@ -39,6 +39,7 @@ def test_all_fourteen_are_here() -> None:
         "hpa-varga",
         "psps",
         "queueing",
+        "slo",
         "static",
         "static-peak",
         "streaming-dra",
@@ -103,14 +104,26 @@ def test_adding_a_policy_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 SOURCE = Path(room.__path__[0]).parents[1]
 #: Policies whose names are words of the language, or of an engine: only the quoted name counts.
-COMMON_WORDS = {"decentralized", "flink", "queueing", "static", "threshold"}
-#: Lines that may name a policy: examples of the command line and of a grid, the defaults, and the
-#: engine profile that shares its name with a policy.
+COMMON_WORDS = {"decentralized", "flink", "queueing", "slo", "static", "threshold"}
+#: Lines that may name a policy: examples of the command line, of Python and of a grid, the
+#: defaults, and what shares its name with a policy: an engine profile, a command with its
+#: experiments, a field of results.
 EXAMPLES = (
+    r"\s*>>> ",
+    r"\s*['\"](penstock|q1 under)[ .]",
+    r"\s*overprovision +1\.2 for ds2|.*real runs with ds2 had --guard overprovision=1\.2",
+    r"\s*{'run': ",
+    r"\s*\w+ = [\w.]+\.run\(",
+    r"\s*return \"decentralized\"$",
+    r"\s*\"decentralized\",$",
+    r"\s*name: ClassVar\[str\] = \"decentralized\"",
+    r"BACKENDS: Backends = {\"decentralized\": ",
     r"\s*penstock [a-z]+ ",
     r"\s*policy = \[\"ds2\", \{ policy = \"hpa-cpu\", ",
     r"DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = ",
+    r"ALONE_POLICY = |HOST_POLICY = ",
     r".*(?i:engine|profile).*\"flink\"",
+    r"\s*\"slo\": read_part\(ObjectiveScore, ",
 )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import InputError
+from penstock.files import text as text_files
 from penstock.files.text import is_directory, is_file, parse_toml, read_text, write_text
 
 
@@ -34,8 +35,19 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["page"]
 
 
-def test_devices_are_written_to_and_not_replaced() -> None:
-    write_text(Path("/dev/null"), "text", "--out")
-    assert not Path("/dev/null").is_file()
+def test_devices_are_written_to_and_not_replaced(tmp_path: Path) -> None:
+    # by links: code that replaces what it is given, run by root, must not replace a device
+    zero, full = tmp_path / "zero", tmp_path / "full"
+    zero.symlink_to("/dev/zero")
+    full.symlink_to("/dev/full")
+    write_text(zero, "text", "--out")
+    assert zero.is_symlink()
     with pytest.raises(InputError, match="No space left"):
-        write_text(Path("/dev/full"), "text", "--out")
+        write_text(full, "text", "--out")
+    assert full.is_symlink()
+
+
+def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "MAX_TEXT_BYTES", 2**20)
+    with pytest.raises(InputError, match="/dev/zero: is longer than 1 MB"):
+        read_text(Path("/dev/zero"))

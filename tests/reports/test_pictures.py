@@ -118,6 +118,12 @@ def test_every_policy_looks_like_no_other() -> None:
     assert len({style.mark for style in styles.values()}) == len(styles)
 
 
+@pytest.mark.parametrize("policy", builtin_policies())
+def test_two_runs_of_one_policy_differ_in_more_than_their_shade(policy: str) -> None:
+    first, second = styles_of([policy, policy])
+    assert first.dash != second.dash and first.mark != second.mark
+
+
 def test_a_policy_without_a_style_looks_the_same_each_time() -> None:
     assert style_of("mine") == style_of("mine") not in declared_styles().values()
 

@@ -1,5 +1,6 @@
 """Exit codes of runs on Spark, and signals that stop them."""
 
+import math
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from penstock.runs.execution import execute, exit_code, stop_on_signals
 from penstock.runs.observer import StopRequest
 from penstock.runs.result import RunResult
+from penstock.runs.run_directory import finish_run
 from penstock.runs.spec import SparkSpec
 
 
@@ -37,11 +39,28 @@ def test_a_run_that_a_signal_stopped_says_which(
         return RunResult.from_json({"ended": "stopped", "records": {"offered": 9}})
 
     monkeypatch.setattr("penstock.runs.spark_run.run_on_spark", run)
-    prepared: Any = SimpleNamespace(spec=SparkSpec(pipeline="images"))
+    prepared: Any = SimpleNamespace(spec=SparkSpec(pipeline="images"), duration_s=120.0)
     shown: Any = View()
     outcome = execute(prepared, tmp_path / "run", shown)
     assert (outcome.code, outcome.is_stopped) == (code, True)
     assert shown.calls == ["watched", "stopping", "ended"]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "calls"), [(math.inf, ["watched", "ended"]), (300.0, ["finished"])]
+)
+def test_only_a_run_with_an_end_is_finished_for_good(
+    duration_s: float, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = SparkSpec(pipeline="shop")
+    data = {"ended": "finished", "records": {"offered": 9}, "spec": spec.to_json()}
+    result = RunResult.from_json(data)
+    finish_run(tmp_path, result)  # as --available-now leaves it
+    monkeypatch.setattr("penstock.runs.spark_run.run_on_spark", lambda *_: result)
+    prepared: Any = SimpleNamespace(spec=spec, duration_s=duration_s)
+    shown: Any = View()
+    assert execute(prepared, tmp_path, shown).code == 0
+    assert shown.calls == calls
 
 
 class EndedError(Exception):
@@ -61,6 +80,9 @@ class View:
 
     def show_end(self, *_: object) -> None:
         self.calls.append("ended")
+
+    def show_finished(self, *_: object) -> None:
+        self.calls.append("finished")
 
     def show_stopping(self) -> None:
         self.calls.append("stopping")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.control.loop import Tick
 from penstock.core.decision import Decision, Target
+from penstock.core.guards import Guards
 from penstock.core.histogram import Histogram
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
@@ -153,7 +154,7 @@ def test_rescales_possible_is_what_a_loop_that_always_acts_does(
         if at - last >= (cooldown_s or 0):
             acted, last = acted + 1, at
     assert acted == possible
-    assert rescales_possible(8400, 15, cooldown_s) == possible
+    assert rescales_possible(8400, 15, Guards(cooldown_s=cooldown_s)) == possible
 
 
 def test_replicas_are_counted_even_if_every_tick_meets_a_restart() -> None:

@@ -145,6 +145,17 @@ def test_what_is_lost(
     assert got.lost == lost
 
 
+def test_ids_that_a_function_rewrites_say_nothing_about_lost_records() -> None:
+    topic = LastTopic(topic="b", rows=10, missing=5, doubled=0, strange=5)  # 0, 2, .. 18
+    counts = RecordCounts(offered=10, topics=(topic,), complete=5)
+    account = OperatorAccount(rows_in=10, rows_out=10)
+    got = records(counts, 0, {"op": account}, is_drained=True)
+    assert (got.lost, got.doubled, got.complete, got.missing) == (0, 0, None, None)
+    assert got.strange == 5
+    got = records(counts, 0, {"op": OperatorAccount(lost=2)}, is_drained=True)
+    assert got.lost == 2  # by the offsets of batches
+
+
 def test_what_was_added_up_goes_on_from_any_tick() -> None:
     """A journal that forgets its oldest ticks carries this instead of them."""
     ticks = list(read_ticks(RECORDED / "journal-spark-v1.jsonl"))

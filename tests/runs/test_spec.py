@@ -1,6 +1,7 @@
 """What can be asked of a run on Spark, and what is refused before anything starts."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,10 @@ import pytest
 from penstock.core.executors import ExecutorRules
 from penstock.errors import InputError
 from penstock.runs.journal_header import decider_of
+from penstock.runs.replica_limits import MIN_RETURN_S, RETURN_S
 from penstock.runs.run_directory import open_run
 from penstock.runs.spark_preparation import (
     MIN_INTERVAL_S,
-    MIN_RETURN_S,
-    RETURN_S,
     prepare_spark_run,
 )
 from penstock.runs.spec import SparkSpec, read_spec
@@ -73,6 +73,24 @@ def test_speed_up_keeps_rates_and_objectives(mine: str) -> None:
     assert (slow.guards.cooldown_up_s, fast.guards.cooldown_up_s) == (15, 3.75)
     assert (slow.guards.cooldown_down_s, fast.guards.cooldown_down_s) == (60, 15)
     assert (slow.window_s, fast.window_s) == (60, 15)
+
+
+def test_rules_for_hosts_look_at_what_happened_since_the_last_decision(fed: str) -> None:
+    path = Path(fed)
+    hosts = "hosts=Hosts(start=1, most=1), objective_s=share"
+    text = path.read_text().replace("objective_s=share", hosts)
+    text = text.replace(
+        "import Pipeline", "import Pipeline\nfrom penstock.pipelines.host_declaration import Hosts"
+    )
+    sliced = 'pipeline.sliced("a", "b", key="id", state="n long", slices=2'
+    path.write_text(
+        text.replace('pipeline.batches(reads="a", writes="b"', sliced).replace(
+            "batch):", "batch, state):"
+        )
+    )
+    spec = SparkSpec(pipeline=fed, policy="enforcer")
+    assert prepare_spark_run(spec).window_s == prepare_spark_run(spec).interval_s == 15
+    assert prepare_spark_run(replace(spec, interval_s=2.0)).window_s == 5
 
 
 def test_who_speaks_of_cool_downs_gets_what_he_asks_for(mine: str) -> None:

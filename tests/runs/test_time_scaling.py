@@ -23,6 +23,7 @@ TIMES = {
     "hpa-cpu": {"window_s"},
     "hpa-varga": {"window_s"},
     "psps": {"interval_s"},
+    "slo": {"lookback_s"},
     "streaming-dra": {"interval_s"},
 }  # fmt: skip
 GUARD_TIMES = {

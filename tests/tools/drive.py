@@ -18,6 +18,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from tests.pubsub.oracle import make_key
 from tests.tools.chaos_pipeline import chaos_pipeline
 from tests.tools.resuming import broken_rules, run_again
 
@@ -27,18 +28,28 @@ from penstock.demos import clicks, tweets_authors, words
 from penstock.engines.event_json import event_fields
 from penstock.engines.events import RestartingEvent
 from penstock.engines.port import Plan
-from penstock.engines.spark.cluster.session import end_session, kill_session, start_session
+from penstock.engines.spark.cluster.session import (
+    end_session,
+    kill_session,
+    module_list,
+    start_session,
+)
 from penstock.engines.spark.cluster.worker_pool import start_workers
+from penstock.engines.spark.cluster.worker_process import needed_modules, write_module_list
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import LockedError
 from penstock.files.lock import Lock
 from penstock.pipelines.pipeline import Pipeline
+from penstock.pubsub.pipeline import PubSubOptions, build_pipeline
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.producer import Producer
 from penstock.workloads.workload import Workload
+
+#: Slices and replicas of publish/subscribe.
+PUBSUB = PubSubOptions(access_slices=4, match_slices=8, exit_slices=4, max_replicas=4)
 
 #: Records take a while in all of them, so that kills come in the middle of a batch.
 #: Those without producers read files from the directory that they are given.
@@ -47,6 +58,8 @@ PIPELINES: dict[str, Callable[[Path], Pipeline]] = {
     "words": lambda _: words.build(service_s=0.02),
     "clicks": lambda _: clicks.build(service_s=0.02),
     "tweets-authors": lambda _: tweets_authors.build(service_s=0.02),
+    "pubsub-plain": lambda _: build_pipeline(make_key("plain").space, PUBSUB),
+    "pubsub-aspe": lambda _: build_pipeline(make_key("aspe").space, PUBSUB),
 }
 PACE = BatchTiming(batch_s=0.4, min_interval_s=0.3)
 #: Where files arrive, beside the run directory.
@@ -104,7 +117,7 @@ class Producing:
 
 
 class Reading:
-    """Files that the parent writes; when it is done, `finish` says how many rows there are."""
+    """A topic that the parent fills; when it is done, `finish` says how many rows there are."""
 
     def __init__(self, topic: Path, finish: Path) -> None:
         self._topic, self._finish = Topic.open(topic), finish
@@ -124,13 +137,15 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     tell("resuming", broken=broken_rules(layout, pipeline))
     spark = start_session("faults", SLOTS, layout.log, lock=lock.fileno())
     tell("session")
+    write_module_list(module_list(layout.log), needed_modules(pipeline.operators.values()))
     start_workers(spark, WARM, args.run / "warm")
     engine = SparkEngine(spark, pipeline, layout, timing=PACE)
     engine.start()
     if pipeline.feeds:
         feeder: Producing | Reading = Producing(pipeline, layout, args.rate)
     else:
-        feeder = Reading(layout.topic("numbers"), args.run / "finish")
+        first = next(iter(pipeline.topics))
+        feeder = Reading(layout.topic(first), args.run / "finish")
     tell("running")
     produced = _until_finished(engine, feeder, args)
     if engine.operator_errors:

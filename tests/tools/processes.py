@@ -56,7 +56,9 @@ def marked(mark: str) -> list[Process]:
     """Return every living process whose mark begins like this."""
     found = {pid: _stat(pid) for pid in _pids() if f"\0{MARK}={mark}" in _environment(pid)}
     words = {pid: tuple(_read(pid, "cmdline").split("\0")[:-1]) for pid in found}
-    jvms = {pid for pid in found if _is_jvm(words[pid])}
+    javas = {pid for pid in found if _is_jvm(words[pid])}
+    # a child of a JVM that has not become another program yet still looks like it
+    jvms = {pid for pid in javas if found[pid][0] not in javas}
     return [
         Process(
             pid=pid,

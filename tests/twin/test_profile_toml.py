@@ -11,7 +11,7 @@ ESTIMATES = (
     Estimate(path=("batches", "fixed_s"), label="", value=FIT.value, fit=FIT, source="40 batches"),
     Estimate(path=("batches", "per_replica_s"), label="", value=0.0, source="as asked"),
     Estimate(path=("pipelines", "q1", "objective_s"), label="", value=5, source="as asked"),
-    Estimate(path=("pipelines", "q1", "numbers", "service_s"), label="", value="0.015"),
+    Estimate(path=("pipelines", "q1", "build_args", "service_s"), label="", value="0.015"),
     Estimate(
         path=("pipelines", "q1", "operators", "a.b c", "upstream"),
         label="",

@@ -54,7 +54,7 @@ def operator(name: str, upstream: tuple[str, ...], costs: Costs, **more: Any) ->
 
 Q1 = SimulatedPipeline(
     name="q1",
-    numbers={"service_s": "0.01"},
+    build_args={"service_s": "0.01"},
     operators=(
         operator("source", (), Costs(row_s=0.016, call_s=0.01, chunk_rows=4, topic="bids")),
         operator("mapper", ("source",), Costs(row_s=0.01, call_s=0.02, chunk_rows=4)),
@@ -64,7 +64,7 @@ Q1 = SimulatedPipeline(
 WINDOW = Costs(row_s=0.02, call_s=0.05, slice_s=0.004, slices=24, out_delay_s=14.0, cpu=0.3)
 Q11 = SimulatedPipeline(
     name="q11",
-    numbers={"service_s": "0.02"},
+    build_args={"service_s": "0.02"},
     operators=(
         operator("source", (), Costs(row_s=0.005, chunk_rows=4, topic="bids")),
         operator("window", ("source",), WINDOW, sent={"sink": 0.1}),

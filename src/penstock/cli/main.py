@@ -29,6 +29,9 @@ examples:
   penstock explain runs/wave                        why did replicas change?
   penstock replay runs/wave --policy dhalion        what would Dhalion decide?
   penstock run images --speed-up 20                 run a pipeline on Spark
+  penstock dashboard runs --open                    look at runs in a browser
+  penstock top runs/images                          follow a run in the terminal
+  penstock report runs/images                       one HTML page about a run
   penstock status runs/images                       health, also as exit code
   penstock stop runs/images                         stop after running batches
   penstock topics ls runs/images                    rows and readers of topics

@@ -3,15 +3,17 @@
 import argparse
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from penstock.cli.options import add_pairs, add_seed, parse_pairs, read_initial, read_minutes
 from penstock.control.registry import DEFAULT_POLICY
 from penstock.errors import InputError
+from penstock.extras import check_optional
 
 if TYPE_CHECKING:
-    from penstock.runs.execution import ExecutedRuns
+    from penstock.runs.execution import ExecutedRuns, RunView
     from penstock.runs.spec import SparkSpec
 
 
@@ -33,8 +35,14 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     policies.add_argument(
         "--compare", metavar="A,B,..", help="run these policies one after the other"
     )
+    about = "loop: a policy decides; none: each replica decides alone (default: loop)"
+    add("--controller", choices=("loop", "none"), help=about)
     _add_how(parser)
     add("--plain", action="store_true", help="print one line per decision instead of a live view")
+    about = "serve metrics for Prometheus at this port of 127.0.0.1; 0 takes a free one"
+    add("--metrics-port", type=int, metavar="N", help=about)
+    about = "serve metrics at another address"
+    add("--metrics-host", default="127.0.0.1", metavar="ADDRESS", help=about)
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +69,6 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 def run_pipeline(args: argparse.Namespace) -> int:
     """Run the pipeline and print the result."""
     # imported here because it loads Spark, which other commands do not need
-    from penstock.reports.run_view import ScreenView  # noqa: PLC0415
     from penstock.runs.execution import compare_policies, resume_run, run_spec  # noqa: PLC0415
     from penstock.runs.preparation import LaunchOptions  # noqa: PLC0415
 
@@ -75,24 +82,38 @@ def run_pipeline(args: argparse.Namespace) -> int:
         runs = compare_policies(
             read_run_spec(args),
             names,
-            lambda prefix: ScreenView(plain=args.plain, prefix=prefix),
+            lambda prefix: _view(args, prefix),
             out,
         )
     elif args.resume is not None:
-        runs = resume_run(Path(args.resume), ScreenView(plain=args.plain), options)
+        runs = resume_run(Path(args.resume), _view(args), options)
     else:
-        runs = run_spec(read_run_spec(args), ScreenView(plain=args.plain), out, options)
+        runs = run_spec(read_run_spec(args), _view(args), out, options)
     return _print_results(runs, args)
+
+
+def _view(args: argparse.Namespace, prefix: str = "") -> "RunView":
+    """Return the view of a run, which serves its metrics if asked to."""
+    from penstock.reports.run_view import ScreenView  # noqa: PLC0415
+
+    view = ScreenView(plain=args.plain, prefix=prefix)
+    if args.metrics_port is None:
+        return view
+    from penstock.prometheus.metrics_server import MeteredView  # noqa: PLC0415
+
+    check_optional("prometheus_client", "--metrics-port")
+    return MeteredView(view, args.metrics_port, args.metrics_host)
 
 
 def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
     """Build the spec from the options."""
-    from penstock.runs.spec import SparkSpec  # noqa: PLC0415
+    from penstock.runs.spec import SparkSpec, default_policy  # noqa: PLC0415
 
     return SparkSpec(
         pipeline=args.pipeline,
         workload=args.workload,
-        policy=args.policy or DEFAULT_POLICY,
+        policy=args.policy or default_policy(args.controller),
+        controller=args.controller,
         params=parse_pairs(args.param, "--param"),
         guards=parse_pairs(args.guard, "--guard"),
         workload_params=parse_pairs(args.workload_param, "--workload-param"),
@@ -117,11 +138,14 @@ def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other."""
     if args.resume is not None:
         given = args.pipeline or args.policy or args.compare or args.param or args.guard
-        if given or args.set or args.master or args.executors:
+        if given or args.controller or args.set or args.master or args.executors:
             hint = "use --resume DIR without them, or start another run"
             raise InputError("--resume", "takes its options from run.toml", hint)
     elif args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
+    elif args.compare is not None and args.controller == "none":
+        hint = "omit --compare; penstock lab run compares runs with and without a controller"
+        raise InputError("--compare", "names policies, which need --controller loop", hint)
     elif args.compare is not None and args.param:
         hint = "omit --param, or run each policy with --policy NAME --param K=V"
         raise InputError("--param", "cannot be combined with --compare", hint)
@@ -141,4 +165,24 @@ def _print_results(runs: "ExecutedRuns", args: argparse.Namespace) -> int:
         print("\n".join(report(single, runs.directory)))
     else:
         print("\n".join(comparison(results, runs.directory)))
+    _write_report(runs, sys.stderr if args.json else sys.stdout)
     return runs.code
+
+
+def _write_report(runs: "ExecutedRuns", stream: TextIO) -> None:
+    """Write the HTML page of the runs and print its path, if jinja2 is there."""
+    from penstock.reports.run_report import REPORT, is_long, write_report  # noqa: PLC0415
+
+    directories = [runs.directory / name for name in runs.outcomes]
+    if find_spec("jinja2") is None:
+        return
+    if any(map(is_long, directories)):  # whoever stops it does not want to wait for a minute
+        print(f"penstock report {runs.directory} writes a page about it", file=stream)
+        return
+    path = runs.directory / REPORT
+    try:
+        write_report(directories, path)
+    except InputError as error:  # the run itself is as good as before
+        print(f"warning: no report: {error}", file=sys.stderr)
+        return
+    print(f"report: {path}", file=stream)

@@ -7,12 +7,20 @@ from typing import Any
 
 from penstock.errors import InputError
 
+#: No text that people name is longer; a device may have no end.
+MAX_TEXT_BYTES = 256 * 2**20
+
 
 def read_text(path: Path, where: str = "") -> str:
     """Return the content of a file; errors name it by `where`."""
     place = where or str(path)
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MAX_TEXT_BYTES + 1)
+        if len(data) > MAX_TEXT_BYTES:
+            problem = f"is longer than {MAX_TEXT_BYTES // 2**20} MB"
+            raise InputError("", problem, where=place)
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InputError("", "there is no such file", where=place) from None
     except (OSError, ValueError) as error:  # a name that is too long or not Unicode, too

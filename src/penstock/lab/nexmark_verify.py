@@ -23,10 +23,10 @@ from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.errors import InputError, PenstockError, nearest
+from penstock.errors import InputError, PenstockError
 from penstock.nexmark.event_order import KINDS
-from penstock.nexmark.queries import QUERIES, first_variant
-from penstock.nexmark.queries.common import OUT, QueryTruth, Variant, check_variant
+from penstock.nexmark.queries import QUERIES, find_query, first_variant
+from penstock.nexmark.queries.common import OUT, QueryTruth, Variant
 from penstock.nexmark.settings import StreamSettings
 from penstock.nexmark.times import FixedRate
 from penstock.nexmark.truths import (
@@ -75,12 +75,9 @@ class VerifySpec:
 
     def check(self) -> None:
         """Raise `InputError` for an unknown query or variant, or too few events."""
-        if self.query not in QUERIES:
-            problem = f"unknown query {self.query!r}"
-            raise InputError("--query", problem, nearest(self.query, QUERIES))
+        find_query(self.query, self.variant)
         if self.events < 1:
             raise InputError("--events", f"must be at least 1, got {self.events}")
-        check_variant(self.query, self.query_variant, list(QUERIES[self.query].truths))
 
     @property
     def query_variant(self) -> Variant:

@@ -32,12 +32,18 @@ def new_figure(height: float) -> Any:
     return figures.Figure(figsize=(WIDTH, height), layout="constrained")
 
 
-def save(figure: Any, target: Target) -> None:
-    """Write a figure; equal figures give equal bytes."""
+def check_ending(target: Target) -> str:
+    """Return the ending that chooses the format; refuse a file with another one."""
     kind = target.suffix.lower() if isinstance(target, Path) else ".svg"
     if kind not in ENDINGS:
         problem = f"must end in {', '.join(ENDINGS)}, got {str(target)!r}"
         raise InputError("picture", problem, nearest(kind, ENDINGS))
+    return kind
+
+
+def save(figure: Any, target: Target) -> None:
+    """Write a figure; equal figures give equal bytes."""
+    kind = check_ending(target)
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(kind)
     try:
         with import_module("matplotlib").rc_context({"svg.hashsalt": "penstock"}):

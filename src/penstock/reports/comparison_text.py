@@ -35,6 +35,7 @@ _COLUMNS = {
     "replicas_avg": "replicas\navg",
     "replicas_max": "replicas\nmax",
     "latency_avg_s": "latency\navg (s)",
+    "latency_p50_s": "latency\np50 (s)",
     "latency_p95_s": "latency\np95 (s)",
     "age_avg_s": "age\navg (s)",
     "rescales": "rescales\n/ possible",
@@ -42,11 +43,17 @@ _COLUMNS = {
     "slo_violated_share": "SLO\nviolated",
     "replica_hours": "replica\nhours",
     "hindsight_ratio": "times\nhindsight",
+    "changes": "changes",
+    "reversals": "reversals",
 }
 _FRONT = "* no other policy is both cheaper (replica hours) and faster (mean latency)"
 _HINDSIGHT = (
     "times hindsight: replica hours divided by the minimum that always meets the objective; "
     "a policy that misses the objective may need less"
+)
+_REVERSALS = (
+    "changes: of the replicas of any operator, batch by batch; a reversal is a change against the "
+    "direction of the operator's change before"
 )
 _STEPS = (
     "The percentage between two policies is the certainty that the first is better, over paired "
@@ -152,14 +159,20 @@ def percent(certainty: float) -> str:
 
 
 def _table(group: Group, write: Writer, interval: str = "") -> Table:
-    shown = {f.key: _COLUMNS[f.key] for f in group.shown if f.key in _COLUMNS}
+    keys = {figure.key for figure in group.shown}
+    shown = {key: title for key, title in _COLUMNS.items() if key in keys}
     rows = [(_name(row), *(_cell(row, key, write) for key in shown)) for row in group.rows]
     over = interval or f"mean [95 % confidence interval] over {len(group.seeds)} paired seeds"
     if group.is_deterministic:
         over = "deterministic: all seeds gave the same results"
     elif len(group.seeds) == 1:
         over = f"one seed ({group.seeds[0]}): no intervals"
-    notes = (_FRONT, over, *([_HINDSIGHT] if HINDSIGHT.key in shown else []))
+    notes = (
+        _FRONT,
+        over,
+        *([_HINDSIGHT] if HINDSIGHT.key in shown else []),
+        *([_REVERSALS] if "reversals" in shown else []),
+    )
     return Table(columns=("policy", *shown.values()), rows=tuple(rows), notes=notes)
 
 

@@ -101,15 +101,23 @@ def _sentence(reason: str) -> str:
     return reason.sentence if isinstance(reason, Reason) else ""
 
 
-def _explain_placement(placement: Placement) -> list[str]:
-    change = f"{placement.current} -> {placement.wanted} hosts"
+def describe_placement(placement: Placement) -> str:
+    """Say in one line how hosts change and why."""
+    reason = _sentence(placement.reason) or placement.reason
+    return f"{_hosts(placement)}, {len(placement.moves)} slices move: {reason}"
+
+
+def _hosts(placement: Placement) -> str:
     if placement.wanted == placement.current:
-        change = f"{placement.current} hosts stay"
+        return f"{placement.current} hosts stay"
+    return f"{placement.current} -> {placement.wanted} hosts"
+
+
+def _explain_placement(placement: Placement) -> list[str]:
     rows = [("measured", placement.why)]
     rows += [("move", f"{m.slice} from {m.source} to {m.destination}") for m in placement.moves]
-    rows.append(("result", f"{change}, {len(placement.moves)} slices move: "))
-    rows[-1] = ("result", rows[-1][1] + (_sentence(placement.reason) or placement.reason))
-    return [f"  {change} ({placement.reason})", *_rows(rows)]
+    rows.append(("result", describe_placement(placement)))
+    return [f"  {_hosts(placement)} ({placement.reason})", *_rows(rows)]
 
 
 def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:

@@ -12,6 +12,7 @@ from penstock.core.reasons import Reason
 from penstock.engines.events import (
     BehindEvent,
     CaughtUpEvent,
+    ControlEvent,
     DroppedEvent,
     Event,
     ExecutorLostEvent,
@@ -34,6 +35,8 @@ from penstock.engines.events import (
     StepEvent,
     UnknownEvent,
 )
+from penstock.engines.query_events import QueryEvent
+from penstock.reports.query_event_text import explain_query
 from penstock.reports.tables import align_rows
 from penstock.reports.text_charts import clock
 from penstock.reports.text_layout import hang
@@ -70,7 +73,8 @@ def explain_executors(
             return f"executors {event.alive}", "one was lost, Spark starts another"
         case ExecutorsRequestedEvent():
             change = f"executors {event.before} -> {event.requested}"
-            return change, f"{event.reason}: {_SENTENCES.get(event.reason, '')}"
+            needs = f" (needed: {event.needs})" if event.needs else ""
+            return change, f"{event.reason}: {_SENTENCES.get(event.reason, '')}{needs}"
 
 
 def explain_ingest(event: BehindEvent | CaughtUpEvent) -> str:
@@ -95,6 +99,32 @@ def explain_late_rows(event: LateEvent) -> str:
     topic = event.late_topic
     kept = f"topic {topic} keeps them" if topic else "they are only counted: late_to keeps them"
     return f"{event.operator}: {pretty(event.records)} rows came too late{more}; {kept}"
+
+
+def explain_control(event: ControlEvent) -> str:
+    """Return what a person asked of the loop.
+
+    >>> explain_control(ControlEvent(at=9.0, operator="map", action="pin", who="ann", asked_at=0.0,
+    ...     number=1, replicas=4))
+    'ann pinned map to 4 replicas'
+    """
+    match event.action:
+        case "pin":
+            return f"{event.who} pinned {event.operator} to {event.replicas} replicas"
+        case "unpin":
+            return f"{event.who} released {event.operator}"
+        case "bounds":
+            if event.minimum is None and event.maximum is None:
+                return f"{event.who} removed the bounds of {event.operator}"
+            low, high = event.minimum or 1, event.maximum or "any number of"
+            return f"{event.who} bounded {event.operator} to {low} to {high} replicas"
+    words = {
+        "pause": "paused scaling",
+        "resume": "resumed scaling",
+        "dry-run-on": "switched dry run on: decisions are not applied",
+        "dry-run-off": "switched dry run off: decisions are applied",
+    }
+    return f"{event.who} {words.get(event.action, event.action)}"
 
 
 def explain_no_decision(tick: Tick) -> str:
@@ -165,6 +195,10 @@ def describe_event(event: Event) -> str:
             return explain_ingest(event)
         case LateEvent():
             return explain_late_rows(event)
+        case ControlEvent():
+            return explain_control(event)
+        case QueryEvent():
+            return explain_query(event)
         case HeldEvent():
             return f"{event.operator} waits: the operators behind it are too slow (back-pressure)"
         case _:

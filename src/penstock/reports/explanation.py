@@ -7,8 +7,9 @@ from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import pretty
+from penstock.engines.port import HOSTS
 from penstock.errors import InputError, nearest
-from penstock.reports.decision_text import explain
+from penstock.reports.decision_text import describe_placement, explain
 from penstock.reports.event_text import (
     explain_change,
     explain_no_decision,
@@ -31,6 +32,8 @@ def explain_run(
         raise InputError("", "the journal has no tick yet", where=str(run.directory))
     if operator is not None:
         _check_operator(operator, ticks)
+        if operator == HOSTS:  # one decision is about all hosts
+            operator = None
     if at_s is None:
         return _whole_run(run, operator)
     place = min(range(len(ticks)), key=lambda i: abs(ticks[i].at - at_s))
@@ -89,8 +92,9 @@ def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[s
 
 
 def _changes(tick: Tick, operator: str | None) -> bool:
-    changes = tick.decision.changes if tick.decision is not None else {}
-    return bool(changes) if operator is None else operator in changes
+    if tick.decision is None:
+        return False
+    return tick.decision.is_change if operator is None else operator in tick.decision.changes
 
 
 def _decides(tick: Tick, operator: str | None) -> bool:
@@ -109,6 +113,8 @@ def _change(tick: Tick, operator: str | None) -> Iterator[str]:
         for name, target in targets.items()
         if target.wanted != target.current and operator in (None, name)
     ]
+    if tick.decision is not None and tick.decision.placement is not None:
+        yield f"  {describe_placement(tick.decision.placement)}"
     yield from (f"  {line}" for line in align_rows(rows, words=3))
     if tick.error:
         yield f"  not carried out: {tick.error}"

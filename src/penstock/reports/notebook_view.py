@@ -74,7 +74,7 @@ class NotebookView(SilentView):
 
 
 class _NoObserver:
-    """Observes a run that nobody watches."""
+    """Ignores the progress of a run."""
 
     def say(self, text: str) -> None:
         pass

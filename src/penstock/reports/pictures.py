@@ -24,7 +24,7 @@ _INTERVAL = {"elinewidth": 1.2, "capsize": 2.5}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureLine:
-    """Values over minutes, in the colour of a policy if it has one; NaN leaves a gap."""
+    """Values over minutes (or steps), in the colour of a policy if it has one; NaN leaves a gap."""
 
     label: str
     minutes: Sequence[float]
@@ -81,8 +81,10 @@ class PictureBar:
     value: Range
 
 
-def draw_over_time(panels: Sequence[Panel], target: Target, title: str = "") -> None:
-    """Draw panels below each other over the same minutes, with one common legend."""
+def draw_over_time(
+    panels: Sequence[Panel], target: Target, title: str = "", unit: str = "minutes"
+) -> None:
+    """Draw panels below each other over the same minutes or steps, with one common legend."""
     figure = new_figure(0.9 + 1.9 * len(panels))
     column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     styles, handles = _line_styles(panels), {}
@@ -96,7 +98,7 @@ def draw_over_time(panels: Sequence[Panel], target: Target, title: str = "") -> 
             draw_level(axes, panel.level, panel.level_name)
     minutes = [minute for panel in panels for line in panel.lines for minute in line.minutes]
     column[-1].set_xlim(min(minutes, default=0), max(minutes, default=1))
-    column[-1].set_xlabel("minutes")
+    column[-1].set_xlabel(unit)
     figure.align_ylabels(column)
     in_legend = _legend_labels(panels)
     head(figure, title, {label: handle for label, handle in handles.items() if label in in_legend})

@@ -25,6 +25,8 @@ def graph_text(pipeline: Pipeline) -> Iterator[str]:
     objective_s = pipeline.objective_s
     objective = f", latency below {objective_s:g} s" if objective_s is not None else ""
     yield f"{pipeline.name}: valid{objective}"
+    if pipeline.hosts is not None:
+        yield f"hosts: {pipeline.hosts}"
     yield "operators"
     for operator in pipeline.operators.values():
         yield from _wrapped(f"{operator.name}: {_operator_text(operator)}")
@@ -36,7 +38,9 @@ def graph_text(pipeline: Pipeline) -> Iterator[str]:
 
 def _operator_text(operator: Operator) -> str:
     options = operator.options
-    route = f"{', '.join(operator.reads) or 'outside'} -> {operator.writes or 'outside'}"
+    route = (
+        f"{', '.join(operator.reads) or 'outside'} -> {', '.join(operator.outputs) or 'outside'}"
+    )
     bounds = f", {options.min_replicas} to {options.max_replicas} replicas"
     state = f", {operator.slicing.slices} slices" if operator.slicing else ""
     return f"{operator.kind}, {route}{state}{bounds if operator.scales else ''}"

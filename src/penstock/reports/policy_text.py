@@ -5,8 +5,7 @@ from typing import Any
 from penstock.core.frozen_dict import thaw
 from penstock.core.params import Params
 from penstock.core.policy import Policy
-from penstock.reports.param_text import param_line
-from penstock.reports.text_layout import hang
+from penstock.reports.text_layout import hang, param_line
 
 #: Columns before the description of a parameter.
 _WIDTH = 33

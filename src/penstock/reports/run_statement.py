@@ -21,6 +21,7 @@ def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
     facts = {
         "sources": _sources(prepared),
         "operators": [_bounds(op) for op in pipeline.operators.values() if op.scales],
+        "hosts": [str(pipeline.hosts)] if pipeline.hosts else [],
         "policy": [_policy(prepared)],
         "objective": [_objective(prepared)],
         "output": list(_outputs(pipeline, directory)),
@@ -60,7 +61,8 @@ def _bounds(operator: Operator) -> str:
 
 def _policy(prepared: PreparedSparkRun) -> str:
     dry = ", dry run: decisions are not applied" if prepared.spec.dry_run else ""
-    return f"{prepared.policy.name}, every {pretty(prepared.interval_s)} s{dry}"
+    alone = "" if prepared.spec.is_controlled else ", no controller: each replica decides alone"
+    return f"{prepared.policy.name}{alone}, every {pretty(prepared.interval_s)} s{dry}"
 
 
 def _objective(prepared: PreparedSparkRun) -> str:

@@ -71,7 +71,8 @@ def title(prepared: PreparedSparkRun) -> str:
     load = f" under {prepared.workload}" if prepared.workload else ""
     faster = f" x {spec.speed_up:g}" if spec.speed_up != 1 else ""
     dry = ", dry run" if spec.dry_run else ""
-    return f"{prepared.pipeline.name}{load}{faster}, {prepared.policy.name}{dry}"
+    alone = "" if spec.is_controlled else ", no controller"
+    return f"{prepared.pipeline.name}{load}{faster}, {prepared.policy.name}{alone}{dry}"
 
 
 def _draw(directory: Path, name: str) -> None:

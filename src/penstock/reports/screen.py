@@ -10,14 +10,13 @@ from penstock.engines.events import Event, FailedEvent, RestartingEvent, SlowBat
 from penstock.reports.event_text import describe_event
 from penstock.reports.live_view import LiveView, decision_lines, event_lines, plain_line
 from penstock.reports.progress import duration
-from penstock.reports.terminal import can_redraw, has_styles, terminal_size
+from penstock.reports.terminal import can_redraw, terminal_size
+from penstock.reports.text_area import SHOW_CURSOR, TextArea
 from penstock.runs.observer import RunProgress, StopRequest
 
 STOPPING = "stopping after the running batches; press Ctrl-C again to stop at once"
-_HIDE, _SHOW, _BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 #: Events that are printed at once, not at the next tick.
 _URGENT = (RestartingEvent, FailedEvent, SlowBatchEvent)
-_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 class Screen:
@@ -34,15 +33,14 @@ class Screen:
         self._live, self._stop = live, stop
         self._stream = stream or sys.stderr
         self.is_redrawn = can_redraw(self._stream) and not plain
-        #: Number of lines of the last drawing, which the next one overwrites.
-        self._drawn = 0
+        self._area = TextArea(self._stream)
         self._progress: RunProgress | None = None
 
     # --- the observer of a run
 
     def say(self, text: str) -> None:
         """Print a text above the drawing."""
-        self._wipe()
+        self._area.wipe()
         print(text, file=self._stream, flush=True)
 
     def show_progress(self, progress: RunProgress) -> None:
@@ -72,21 +70,7 @@ class Screen:
     def _draw(self) -> None:
         self._live.notice = STOPPING if self._stop.is_asked else ""
         size = terminal_size(self._stream)
-        lines = self._live.lines(size.columns, size.lines)
-        first = f"{_BOLD}{lines[0]}{_PLAIN}" if has_styles(self._stream) else lines[0]
-        text = "\n".join([first, *lines[1:]])
-        # one write, so that the picture never appears half drawn
-        self._stream.write(f"{self._up()}{_HIDE}{_BELOW}{text}\n")
-        self._stream.flush()
-        self._drawn = len(lines)
-
-    def _wipe(self) -> None:
-        if self._drawn:
-            self._stream.write(f"{self._up()}{_BELOW}")
-            self._drawn = 0
-
-    def _up(self) -> str:
-        return f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
+        self._area.draw(self._live.lines(size.columns, size.lines))
 
     def __enter__(self) -> Self:
         return self
@@ -98,12 +82,11 @@ class Screen:
         trace: TracebackType | None,
     ) -> None:
         if self.is_redrawn:
-            self._stream.write(_SHOW)
-            self._stream.flush()
+            self._area.close()
 
 
 def restore(stream: TextIO | None = None) -> None:
     """Show the cursor of the terminal again; safe in a signal handler."""
     stream = stream or sys.stderr
     if can_redraw(stream):
-        os.write(stream.fileno(), f"{_SHOW}\n".encode())
+        os.write(stream.fileno(), f"{SHOW_CURSOR}\n".encode())

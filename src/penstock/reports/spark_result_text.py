@@ -109,7 +109,7 @@ def _seconds(level: CountStatistics, run: _MeasuredRun) -> str:
 
 def _facts(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
     static = run.spark.measures.static_peak
-    if static.replicas:
+    if static.replicas and static.peak_rate:
         share = percent(run.scores.replicas.avg / static.replicas)
         peak = f"the peak of {pretty(round(static.peak_rate, 3))} records/s"
         yield "replicas", f"{share} of a static deployment for {peak}"
@@ -142,9 +142,13 @@ def _changes(run: _MeasuredRun) -> str:
         return count
     return (
         f"{count}; effective after {table_number(seconds.median)} s"
-        f" ({pretty(batches.median or 0)} batches) in the median,"
-        f" {table_number(seconds.max)} s ({pretty(batches.max or 0)} batches) at most"
+        f" ({_batches(batches.median)}) in the median,"
+        f" {table_number(seconds.max)} s ({_batches(batches.max)}) at most"
     )
+
+
+def _batches(number: float | None) -> str:
+    return "1 batch" if number == 1 else f"{pretty(number or 0)} batches"
 
 
 def _executors(run: _MeasuredRun) -> str:

@@ -1,5 +1,6 @@
 """The status of a run as text and JSON."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -19,7 +20,10 @@ def status_text(status: RunStatus, now: float) -> str:
     """Return the status, 80 columns wide where possible."""
     rows = tuple(_row(operator, now) for operator in status.operators)
     table = [as_text(Table(columns=_COLUMNS, rows=rows, words=2))] if rows else []
-    parts = [[_headline(status)], [*_health(status)], table, [*_rows(status)], [_disk(status)]]
+    parts = [
+        *([_headline(status)], [*_health(status)], table),
+        *([*_hosts(status)], [*_rows(status)], [_disk(status)]),
+    ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
@@ -44,6 +48,19 @@ def _health(status: RunStatus) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.is_live and status.state != "finished":
         yield f"resume it: penstock run --resume {status.directory}"
+
+
+def _hosts(status: RunStatus) -> Iterator[str]:
+    """Yield the slices on each host."""
+    if not status.hosts:
+        return
+    share = status.host_share or 1.0
+    yield f"{len(status.hosts)} hosts" + (
+        f", each {share:g} of a core (emulated)" if share < 1 else ""
+    )
+    for host, slices in status.hosts.items():
+        operators = Counter(name.rpartition("/")[0] for name in slices)
+        yield f"  {host}: " + ", ".join(f"{n} slices of {name}" for name, n in operators.items())
 
 
 def _row(operator: OperatorStatus, now: float) -> tuple[str, ...]:

@@ -92,7 +92,8 @@ def _variant(style: Style, number: int) -> Style:
     if not number:
         return style
     first = _MARKS.index(style.mark) if style.mark in _MARKS else 0
-    mark, dash = _MARKS[(first + number) % len(_MARKS)], _DASHES[number % len(_DASHES)]
+    mark = _MARKS[(first + number) % len(_MARKS)]
+    dash = _DASHES[(_DASHES.index(style.dash) + number) % len(_DASHES)]
     return Style(_lighter(style.colour, number), dash, mark)
 
 

@@ -37,14 +37,14 @@ class Timeline:
         """Return the charts, one below the other over the same time."""
         width = chart_width(_LABEL + 2)
         return [
-            *_panel("offered", "records/s", resample(self._offered, width)),
+            *chart_panel("offered", "records/s", resample(self._offered, width)),
             "",
-            *_panel("replicas", "", resample(self._replicas, width, max)),
+            *chart_panel("replicas", "", resample(self._replicas, width, max)),
             "",
             *self._second_level(width),
             f"{'changes':>{_LABEL}} │{self._marks(width)}".rstrip(),
             "",
-            *_panel("latency", "s", resample(self._latency, width)),
+            *chart_panel("latency", "s", resample(self._latency, width)),
             f"{'':{_LABEL}} └{self._axis(width)}",
         ]
 
@@ -52,7 +52,7 @@ class Timeline:
         """Return the chart of executors; empty without executors."""
         if not any(self._executors):
             return []
-        return [*_panel("executors", "", resample(self._executors, width, max)), ""]
+        return [*chart_panel("executors", "", resample(self._executors, width, max)), ""]
 
     def _marks(self, width: int) -> str:
         marks = [" "] * width
@@ -70,11 +70,12 @@ class Timeline:
 def _change(tick: Tick) -> tuple[int, int]:
     if not tick.applied or tick.decision is None:
         return 0, 0
-    steps = [target.wanted - target.current for target in tick.decision.targets.values()]
+    answers = [*tick.decision.targets.values(), tick.decision.placement]
+    steps = [answer.wanted - answer.current for answer in answers if answer is not None]
     return sum(s for s in steps if s > 0), -sum(s for s in steps if s < 0)
 
 
-def _panel(name: str, unit: str, values: Series) -> list[str]:
+def chart_panel(name: str, unit: str, values: Series) -> list[str]:
     """Return one chart with its name, its highest value and its unit on the left."""
     top = short(max((value for value in values if value is not None), default=None))
     labels = [name, top, unit, *[""] * _ROWS][:_ROWS]

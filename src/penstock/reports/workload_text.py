@@ -5,10 +5,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from penstock.core.numbers import pretty
-from penstock.reports.param_text import param_line
 from penstock.reports.tables import align_rows
 from penstock.reports.text_charts import chart_width, sparkline
-from penstock.reports.text_layout import hang
+from penstock.reports.text_layout import hang, param_line
 from penstock.workloads.expression import NamedPart, Tree, write
 from penstock.workloads.pattern import Pattern
 from penstock.workloads.registry import find_pattern, read_params

@@ -120,7 +120,9 @@ def execute(
     from penstock.runs.spark_run import run_on_spark  # noqa: PLC0415
 
     stop = stop or StopRequest()
-    finished = _finished_result(prepared.spec, directory) if not options.available_now else None
+    # a run without an end continues with the rows that came after it was drained
+    has_end = math.isfinite(prepared.duration_s) and not options.available_now
+    finished = _finished_result(prepared.spec, directory) if has_end else None
     if finished is not None:
         view.show_finished(directory)
         return RunOutcome(finished, exit_code(finished))

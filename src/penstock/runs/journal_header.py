@@ -103,5 +103,13 @@ def decider_of(
     return Decider(
         found,
         found.params.parse({**kept, **(params or {})}, f"parameter of {found.name}"),
-        Guards.parse({**header.get("guards", {}), **(guards or {})}, "guard"),
+        # what replicas decided alone passed no guard
+        None
+        if policy in ("", ran) and is_uncontrolled(header) and not guards
+        else Guards.parse({**header.get("guards", {}), **(guards or {})}, "guard"),
     )
+
+
+def is_uncontrolled(header: JournalHeader) -> bool:
+    """Whether the replicas of the run decided alone."""
+    return header.get("spec", {}).get("controller") == "none"

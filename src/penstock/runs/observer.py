@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from penstock.control.loop import Tick
@@ -58,9 +59,23 @@ class StopRequest:
     """Whether the run was asked to stop. Plain flags, so that a signal handler may set them."""
 
     def __init__(self) -> None:
-        self.is_asked = False
+        #: A file that asks for it by being there, where signals do not arrive.
+        self.file: Path | None = None
+        self._is_asked = False
         #: Whether records are being processed, so that a stop waits for running batches.
         self.is_gentle = False
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it shall stop; once asked, always asked."""
+        # never assign False: another thread may ask while this one looks for the file
+        if self.file is not None and self.file.exists():
+            self._is_asked = True
+        return self._is_asked
+
+    @is_asked.setter
+    def is_asked(self, value: bool) -> None:
+        self._is_asked = value
 
 
 class Drained(Protocol):

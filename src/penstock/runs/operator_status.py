@@ -15,6 +15,9 @@ from penstock.pipelines.topic_declaration import errors_topic
 from penstock.runs.journal_tail import JournalTail
 from penstock.topics.embedded.topic import Topic
 
+#: The kind of operators that Penstock did not start: streaming queries of an application.
+OBSERVED = "query"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorStatus:
@@ -64,6 +67,25 @@ def read_operator(
         late_rows=_late_rows(layout, name, kind, tail),
         dead_letter_rows=_dead_letters(layout, name, declared),
         error=tail.failed.get(name, ""),
+    )
+
+
+def read_from_journal(tail: JournalTail) -> tuple[OperatorStatus, ...]:
+    """Return the operators of a run without a pipeline, as the last tick has them."""
+    tick = tail.tick
+    if tick is None:
+        return ()
+    return tuple(
+        OperatorStatus(
+            name=name,
+            kind=OBSERVED,
+            wanted=tick.wanted.get(name),
+            requested=tick.requested.get(name),
+            running=running,
+            queue=tick.ingests[name].backlog_rows if name in tick.ingests else None,
+            late_rows=tail.late[name] or None,
+        )
+        for name, running in tick.running.items()
     )
 
 

@@ -29,20 +29,21 @@ def _account(layout: RunLayout, operator: Operator, record: BatchRecord) -> Oper
     names = ("rows_in", "rows_out", "filtered", "expanded", "late", "put_aside", "dropped")
     ends = {topic: Topic.open(layout.topic(topic)).end for topic in record.end}
     waiting = sum(max(0, end - record.end[topic]) for topic, end in ends.items())
-    missing = _not_published(layout, operator, totals)
-    if not waiting:
-        missing -= totals.get(AHEAD, 0)
+    main, *others = _not_published(layout, operator, totals) or [0]
+    missing = [main if waiting else main - totals.get(AHEAD, 0), *others]
     return OperatorAccount(
         **{name: totals.get(name, 0) for name in names},
         waiting=waiting,
-        lost=totals.get("skipped", 0) + max(0, missing),
-        doubled=totals.get("repeated", 0) + max(0, -missing),
+        lost=totals.get("skipped", 0) + sum(max(0, rows) for rows in missing),
+        doubled=totals.get("repeated", 0) + sum(max(0, -rows) for rows in missing),
     )
 
 
-def _not_published(layout: RunLayout, operator: Operator, totals: Mapping[str, Any]) -> int:
-    """Rows of the operator's records that its topic lacks; below 0: that it has too many."""
-    if operator.writes is None or totals.get(SINCE) != 0:
-        return 0
-    written: int = totals.get(f"{WRITTEN}{operator.writes}", 0)
-    return written - Topic.open(layout.topic(operator.writes)).end
+def _not_published(layout: RunLayout, operator: Operator, totals: Mapping[str, Any]) -> list[int]:
+    """Rows of the operator's records that its topics lack; below 0: that they have too many."""
+    if totals.get(SINCE) != 0:
+        return []
+    return [
+        totals.get(f"{WRITTEN}{topic}", 0) - Topic.open(layout.topic(topic)).end
+        for topic in operator.outputs
+    ]

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.control.decider import Decider
-from penstock.control.registry import find_policy
+from penstock.control.registry import builtin_policies, find_policy
 from penstock.core.guards import Guards
 from penstock.core.params import Params
 from penstock.core.policy import Policy
@@ -61,11 +61,17 @@ class PreparedRun:
         return Decider(self.policy, self.params, self.guards)
 
 
-def find_operator_policy(name: str, given: Policy | None = None) -> Policy:
-    """Return a policy that decides about operators: the given one, or the one of that name."""
+#: What an engine scales.
+Scaled = Literal["operators", "hosts"]
+
+
+def find_policy_for(scaled: Scaled, name: str, given: Policy | None = None) -> Policy:
+    """Return a policy that decides about what is scaled: the given one, or the one of that name."""
     policy = given or find_policy(name)
-    if policy.reads != "operators":
-        raise InputError("policy", f"{policy.name} decides about hosts, which nothing here has")
+    if policy.reads != scaled:
+        problem = f"{policy.name} decides about {policy.reads}, but this engine scales {scaled}"
+        fitting = [name for name, other in builtin_policies().items() if other.reads == scaled]
+        raise InputError("policy", problem, f"policies that do: {', '.join(fitting)}")
     return policy
 
 

@@ -117,19 +117,22 @@ def readers_of(pipeline: Pipeline) -> list[tuple[str, ...]]:
 def last_topics(pipeline: Pipeline) -> tuple[str, ...]:
     """Topics for whose rows the pipeline was built: written by an operator, and read by none."""
     read = {name for op in pipeline.operators.values() for name in op.reads}
-    written = (op.writes for op in pipeline.operators.values() if op.writes and op.reads)
-    return tuple(name for name in written if name not in read)
+    operators = [op for op in pipeline.operators.values() if op.reads]
+    return tuple(name for op in operators for name in op.outputs if name not in read)
 
 
 def _only_source(pipeline: Pipeline, topic: str) -> str | None:
-    """The topic at the beginning of the one path that leads here; None if there are several."""
+    """The topic at the beginning of the one path that leads here; None if there are several.
+
+    Further outputs of an operator have none: which records belong there is up to its function.
+    """
     writers: Mapping[str, Operator] = {
-        op.writes: op for op in pipeline.operators.values() if op.writes and op.reads
+        topic: op for op in pipeline.operators.values() if op.reads for topic in op.outputs
     }
     here = topic
     while here in writers:
         reads = writers[here].reads
-        if len(reads) != 1:
+        if len(reads) != 1 or here in writers[here].extra_outputs:
             return None
         here = reads[0]
     return here

@@ -33,9 +33,11 @@ class RunResult:
     spec: Mapping[str, Any]
     #: None if the run ended before its first tick.
     scores: RunScores | None = None
+    #: Times at which the policy could have changed replicas.
     rescales_possible: int = 0
-    #: None for a simulated run.
+    #: How it ended, and what became of its records; None for a simulated run.
     spark: SparkResult | None = None
+    #: The cheapest run in hindsight, if it was computed.
     hindsight: HindsightCost | None = None
 
     @property

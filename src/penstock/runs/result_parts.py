@@ -30,7 +30,9 @@ class ResultPart:
 class CountStatistics(ResultPart):
     """Replicas, or executors, over a run."""
 
+    #: Mean over the time of the run.
     avg: float = 0.0
+    #: Largest number at any time.
     max: int = 0
 
 
@@ -38,10 +40,15 @@ class CountStatistics(ResultPart):
 class LatencyStatistics(ResultPart):
     """Latency from when records were due to when they were through; None if none was."""
 
+    #: Mean over all records, in seconds.
     avg: float | None = None
+    #: Median.
     p50: float | None = None
+    #: 95th percentile.
     p95: float | None = None
+    #: 99th percentile.
     p99: float | None = None
+    #: Longest latency of a record.
     max: float | None = None
 
 
@@ -59,7 +66,9 @@ class AgeStatistics(ResultPart):
 class ObjectiveScore(ResultPart):
     """The latency objective, and the share of records above it."""
 
+    #: The objective; None if the run has none.
     objective_s: float | None = None
+    #: Share of the records above it, 0 to 1.
     violated_share: float | None = None
 
 
@@ -80,22 +89,37 @@ class OperatorScore(ResultPart):
 class RunScores(ResultPart):
     """The figures that the ticks of any run give."""
 
+    #: Replicas of all operators together.
     replicas: CountStatistics
+    #: Latency of records.
     latency_s: LatencyStatistics = LatencyStatistics()
+    #: Age of records when sources took them.
     age_s: AgeStatistics = AgeStatistics()
+    #: Changes of an operator's replicas.
     rescales: int = 0
+    #: Records that the workload offered.
     offered_records: int = 0
+    #: Records that left the last operators.
     processed_records: int = 0
+    #: Records that queues or timeouts dropped.
     dropped_records: int = 0
+    #: Records that wait at the end.
     backlog_records: int = 0
+    #: Rows behind the watermark, by operator.
     late_records: Mapping[str, int] = field(default_factory=FrozenDict)
+    #: Mean over ticks of |offered - processed| / offered.
     throughput_degradation: float = 0.0
+    #: The latency objective and how often it was missed.
     slo: ObjectiveScore = ObjectiveScore()
+    #: The cost: replicas times hours.
     replica_hours: float = 0.0
-    #: Only where replicas run in executors.
+    #: Executors; None where replicas do not run in executors.
     executors: CountStatistics | None = None
+    #: Executors times hours; None likewise.
     executor_hours: float | None = None
+    #: Seconds for which changes of replicas stopped operators.
     pause_s: float = 0.0
+    #: Replicas and changes by operator.
     operators: Mapping[str, OperatorScore] = field(default_factory=FrozenDict)
     #: Ticks at which the policy failed; then the run says little about it.
     unanswered_ticks: int = 0

@@ -2,6 +2,7 @@
 
 run.toml        the spec, and the versions that ran it; written first
 journal.jsonl   one line a tick (`runs/journal.py`)
+control.jsonl   what people asked of the running loop (`runs/control_file.py`)
 result.json     the figures; written last, so a run without it did not finish
 lock            held by the process that runs it, if it can be resumed
 """
@@ -161,15 +162,20 @@ def read_run(directory: Path) -> RunDirectory:
         problem = "is not a run directory" if is_there else "there is no such directory"
         hint = f"a run is a directory with {SPEC_FILE} and {JOURNAL}, as penstock simulate makes it"
         raise InputError("", problem, hint, str(directory))
-    asked = _read_asked(directory / SPEC_FILE)
-    versions = {key: str(asked.get(key, "")) for key in ("penstock", "python")}
+    spec, versions = read_spec_file(directory / SPEC_FILE)
     return RunDirectory(
         directory=directory,
-        spec=asked["spec"],
+        spec=spec,
         versions=versions,
         journal=read_journal(directory / JOURNAL),
         result=read_result(directory / RESULT),
     )
+
+
+def read_spec_file(path: Path) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+    """Read `run.toml`: the spec, and the versions that ran it."""
+    asked = _read_asked(path)
+    return asked["spec"], {key: str(asked.get(key, "")) for key in ("penstock", "python")}
 
 
 def _read_asked(path: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from penstock.runs.run_directory import LOCK, SPEC_FILE
 #: A killed run holds its directory until its JVM has ended; a driver that seems alive may have been
 #: killed a moment ago.
 PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
-#: Loggers that report broken sockets when the JVM ends. With a handler of their own, their
+#: Loggers that report broken sockets when the JVM ends. With a handler, their
 #: records never reach Python's last-resort handler, which prints to stderr.
 SPARK_LOGGERS = ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 

@@ -6,12 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from penstock.engines.microbatch.host_table import HostTable
 from penstock.engines.port import IngestStatus
-from penstock.engines.spark.run_layout import RunLayout
+from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.files.lock import Holder, find_holder
 from penstock.runs.journal_tail import JournalTail, read_tail
-from penstock.runs.operator_status import OperatorStatus, read_declared, read_operator
+from penstock.runs.operator_status import (
+    OperatorStatus,
+    read_declared,
+    read_from_journal,
+    read_operator,
+)
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE, read_result
 
@@ -27,22 +33,34 @@ HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
 class RunStatus:
     """A run at one moment."""
 
+    #: The run directory.
     directory: Path
+    #: The name of the pipeline.
     pipeline: str
     #: starting, running, ending (its driver is gone), finished, stopped, cut, failed or killed.
     state: str
+    #: The process that carries it out; None if there is none.
     pid: int | None
-    #: Reasons why it is unhealthy, and other warnings.
+    #: Reasons why it is unhealthy.
     problems: tuple[str, ...]
+    #: What should be known, but does not make it unhealthy.
     warnings: tuple[str, ...]
-    #: Seconds that it has run, and seconds since the last tick.
+    #: Seconds that it has run.
     seconds: float | None
+    #: Seconds since the last tick.
     tick_age_s: float | None
+    #: How often it was resumed.
     resumes: int
+    #: Rows that queues or timeouts dropped.
     dropped_rows: int
+    #: Replicas, queue, watermark, restarts and last commit of each operator.
     operators: tuple[OperatorStatus, ...]
-    #: As of the last tick.
+    #: Rows and backlog of each ingest, as of the last tick.
     ingests: Mapping[str, IngestStatus]
+    #: The slices on each host, if the pipeline has hosts.
+    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: The part of a core that a host has, emulated; None without hosts.
+    host_share: float | None = None
     #: Bytes on disk by folder of the run directory; files beside them are "other".
     disk_bytes: Mapping[str, int] = field(default_factory=dict)
 
@@ -80,6 +98,8 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         read_operator(layout, name, operator, tail, now)
         for name, operator in declared["operators"].items()
     )
+    if not operators:  # of another application, or of metrics: only the journal knows them
+        operators = read_from_journal(tail)
     state = _state(holder, tail, result)
     tick = tail.tick
     ingests = tick.ingests if tick else {}
@@ -97,8 +117,18 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         dropped_rows=tick.dropped_records if tick else 0,
         operators=operators,
         ingests=ingests,
+        hosts=_hosts(layout),
+        host_share=(declared.get("hosts") or {}).get("share"),
         disk_bytes=disk_use(run),
     )
+
+
+def _hosts(layout: RunLayout) -> dict[str, tuple[str, ...]]:
+    data = read_json(layout.hosts)
+    if data is None:
+        return {}
+    table = HostTable.from_json(data)
+    return {host: tuple(table.slices_of(host)) for host in table.hosts}
 
 
 def _state(holder: Holder | None, tail: JournalTail, result: RunResult | None) -> str:

@@ -1,19 +1,29 @@
-"""Asks a live run to stop gently, and waits until its directory is free."""
+"""Asks a live run to stop gently, and waits until its directory is free.
+
+The process of a command gets a signal. A run in another thread of a Python program gets none, and
+the program shall not end with it: it names itself in a file, and a second file asks it to stop.
+"""
 
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import PenstockError
+from penstock.files.atomic import replace
 from penstock.files.lock import Holder, find_holder
+from penstock.runs.observer import StopRequest
 from penstock.runs.operator_status import read_declared
 from penstock.runs.run_directory import LOCK
 from penstock.runs.run_status import check_run_directory
 
+#: The process that looks for requests, and the request.
+LISTENER, REQUEST = "stop-listener", "stop-request"
 #: Seconds between two checks, and between two messages.
 _POLL_S, _SAY_S = 0.1, 5.0
 
@@ -33,8 +43,37 @@ def stop_run(run: Path, timeout_s: float, say: Callable[[str], None]) -> bool:
     return True
 
 
+@contextmanager
+def stop_requests(run: Path, stop: StopRequest) -> Iterator[None]:
+    """Let other processes stop a run that is not in the main thread of its own."""
+    if threading.current_thread() is threading.main_thread():
+        yield
+        return
+    listener, request = run / LISTENER, run / REQUEST
+    request.unlink(missing_ok=True)  # an old one
+    # at once as a whole: whoever finds half a name would send a signal
+    replace(listener, f"{os.getpid()}\n".encode())
+    stop.file = request
+    try:
+        yield
+    finally:
+        _ = stop.is_asked  # remembers the request, whose file goes
+        listener.unlink(missing_ok=True)
+        request.unlink(missing_ok=True)
+
+
+def _listens(run: Path, pid: int) -> bool:
+    try:
+        return (run / LISTENER).read_text(encoding="utf-8").strip() == str(pid)
+    except OSError:
+        return False
+
+
 def _ask(run: Path, holder: Holder) -> None:
     assert holder.pid is not None
+    if _listens(run, holder.pid):
+        (run / REQUEST).touch()
+        return
     try:
         os.kill(holder.pid, signal.SIGTERM)
     except ProcessLookupError:  # it ended in this moment

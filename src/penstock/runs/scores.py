@@ -6,7 +6,9 @@ from typing import Any
 
 from penstock.control.loop import Tick
 from penstock.core.frozen_dict import FrozenDict
+from penstock.core.guards import Guards, find_cooldowns
 from penstock.core.histogram import Histogram
+from penstock.engines.port import HOSTS
 from penstock.runs.result_parts import (
     AgeStatistics,
     CountStatistics,
@@ -51,6 +53,9 @@ class Scores:
             for name in tick.decision.changes:
                 if name in tick.plan:  # another may be under way since an earlier tick
                     self._by_operator[name] = self._by_operator.get(name, 0) + 1
+            placement = tick.decision.placement
+            if placement is not None and placement.wanted != placement.current:
+                self._by_operator[HOSTS] = self._by_operator.get(HOSTS, 0) + 1
         self._unanswered += tick.snapshot is not None and tick.decision is None
         self._degrade(tick)
         self._before = tick
@@ -212,12 +217,14 @@ def _round(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def rescales_possible(duration_s: float, interval_s: float, cooldown_s: float | None) -> int:
-    """How often a loop with that cool-down could have acted at most.
+def rescales_possible(duration_s: float, interval_s: float, guards: Guards) -> int:
+    """How often a loop with these cool-downs could have acted at most.
 
-    >>> rescales_possible(8400, 15, 300)
+    >>> rescales_possible(8400, 15, Guards(cooldown_s=300))
     28
+    >>> rescales_possible(8400, 15, Guards(cooldown_down_s=300))  # increases need not wait
+    560
     """
-    pause_s = max(interval_s, float(cooldown_s or 0.0))
+    pause_s = max(interval_s, min(find_cooldowns(guards)))
     ticks = -(-pause_s // interval_s)
     return int((duration_s / interval_s - 1) // ticks) + 1

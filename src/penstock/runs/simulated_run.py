@@ -21,8 +21,9 @@ from penstock.runs.journal_header import JournalHeader, make_header
 from penstock.runs.preparation import (
     PreparedRun,
     RunObjects,
+    Scaled,
     check_positive,
-    find_operator_policy,
+    find_policy_for,
     parse_params,
 )
 from penstock.runs.result import RunResult
@@ -79,7 +80,7 @@ class PreparedSimulation(PreparedRun):
             if on_tick is not None:
                 on_tick(tick)
         _LOG.info("simulation finished: %s, seed %d", label, spec.seed)
-        possible = rescales_possible(self.duration_s, self.interval_s, self.guards.cooldown_s)
+        possible = rescales_possible(self.duration_s, self.interval_s, self.guards)
         asked = self.spec.to_json()
         return RunResult(spec=asked, scores=scores.result(), rescales_possible=possible)
 
@@ -96,7 +97,8 @@ def prepare_simulation(
         spec.workload, spec.minutes, spec.seed, dict(spec.workload_params)
     )
     pipeline = _pipeline(spec, profile, load)
-    policy = find_operator_policy(spec.policy, objects.policy)
+    scaled: Scaled = "hosts" if profile.resolution == "hosts" else "operators"
+    policy = find_policy_for(scaled, spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load))
     guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
@@ -118,6 +120,10 @@ def prepare_simulation(
 
 def _pipeline(spec: SimulationSpec, profile: Profile, load: Workload) -> SimulatedPipeline:
     pipeline = choose_pipeline(profile, spec.query, load)
+    if profile.resolution == "hosts":
+        if spec.mode != "operator":
+            raise InputError("mode", f"{profile.name} has hosts: its slices move, nothing restarts")
+        return pipeline if spec.initial is None else pipeline.starting_on(spec.initial)
     if spec.initial is not None:
         pipeline = pipeline.starting_with(spec.initial)
     return pipeline.as_one_job() if spec.mode == "reactive" else pipeline

@@ -12,6 +12,7 @@ from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import Master
 from penstock.engines.spark.cluster.session import (
+    active_session,
     borrow_session,
     end_session,
     module_list,
@@ -66,6 +67,9 @@ class SparkLauncher:
         say(f"starting {number} {of} and a pool of {replicas} replicas")
         pool = BackgroundCall(lambda: start_workers(session, replicas, self._layout.run / "warm"))
         pool.start()
+        for name, rules in self._prepared.voting.items():
+            if rules.is_fixed:
+                say(f"{name} keeps its replicas: only a controller can stop it for a change")
         engine = self._engine(session)
         engine.start(pool.result)
         ending_with.callback(engine.stop)
@@ -79,7 +83,9 @@ class SparkLauncher:
         pipeline, log = self._prepared.pipeline, self._layout.log
         quiet_spark_loggers()
         if self._options.session is not None:
-            return borrow_session(self._options.session)
+            borrowed = borrow_session(self._options.session)
+            ending_with.enter_context(active_session(borrowed))
+            return borrowed
         modules = BackgroundCall(lambda: needed_modules(pipeline.operators.values()))
         with keep_signal_handlers():
             session = start_session(
@@ -125,6 +131,7 @@ class SparkLauncher:
             say=self._watch.say,
             report=self._watch.report,
             available_now=self._options.available_now,
+            voting=prepared.voting,
         )
 
     def _executors(self, session: SparkSession) -> Executors | None:

@@ -11,22 +11,29 @@ from penstock.control.loop import LoopSchedule
 from penstock.core.executors import ExecutorRules
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
-from penstock.core.policy import RunFacts
+from penstock.core.policy import Policy, RunFacts
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.topology import Topology
-from penstock.engines.spark.cluster.masters import Master, parse_executors, parse_master
-from penstock.errors import InputError, nearest
+from penstock.engines.microbatch.host_snapshot import build_hosts
+from penstock.engines.microbatch.host_table import HostTable
+from penstock.engines.microbatch.replica_vote import VotingRules
+from penstock.engines.spark.cluster.masters import Master, parse_master
+from penstock.errors import InputError
+from penstock.pipelines.host_declaration import count_slices
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.build_args import BuiltPipeline, build_pipeline
+from penstock.runs.controller_choice import check_controller, make_voting_rules
 from penstock.runs.journal_header import SPARK, JournalHeader, make_header
 from penstock.runs.journal_parts import Limits
 from penstock.runs.preparation import (
     PreparedRun,
     RunObjects,
+    Scaled,
     check_positive,
-    find_operator_policy,
+    find_policy_for,
     parse_params,
 )
+from penstock.runs.replica_limits import choose_executors, choose_initial, count_room
 from penstock.runs.spec import SparkSpec
 from penstock.runs.time_scaling import check_speed_up, speed_up_params
 from penstock.workloads.expression import parse
@@ -44,9 +51,6 @@ COOLDOWNS = FrozenDict(cooldown_up_s=15.0, cooldown_down_s=60.0)
 #: Share of the objective that working off a queue may take when replicas are removed: the
 #: objective is about single records, and most of them should meet it.
 DRAIN_SHARE = 0.5
-#: Time for which fewer executors must have been enough before some are returned; sped up, too,
-#: but one takes a few seconds to begin.
-RETURN_S, MIN_RETURN_S = 15.0, 5.0
 #: Default time for which failures outside user code are retried if the run produces its rows;
 #: other runs retry without limit.
 RETRY_S = 300.0
@@ -77,23 +81,26 @@ class PreparedSparkRun(PreparedRun):
         return (self.spec.workload or WORKLOAD) if self.load is not None else ""
 
     def decider(self) -> Decider:
-        """Return a decider without a past, which waits for no policy beyond its tick."""
-        return Decider(self.policy, self.params, self.guards, call_within(self.interval_s))
+        """Return a decider without a past, which waits for no policy beyond its tick.
+
+        Without a controller it reports what replicas decided, which no guard can change.
+        """
+        guards = self.guards if self.spec.is_controlled else None
+        return Decider(self.policy, self.params, guards, call_within(self.interval_s))
 
     @property
-    def shortest_cooldown_s(self) -> float | None:
-        """The shortest pause after a change; None without any."""
-        guards = self.guards
-        pauses = (guards.cooldown_s, guards.cooldown_up_s, guards.cooldown_down_s)
-        return min((pause_s for pause_s in pauses if pause_s), default=None)
+    def voting(self) -> Mapping[str, VotingRules]:
+        """How the replicas of each operator decide alone; empty if the loop decides."""
+        if self.spec.is_controlled:
+            return {}
+        drain_s = DRAIN_SHARE * self.objective_s if self.objective_s else self.window_s
+        return make_voting_rules(self.spec, self.pipeline, self.params, self.interval_s, drain_s)
 
     @property
     def most_replicas(self) -> int:
         """Replicas of all operators together at most; an ingest or egress keeps what it has."""
-        operators = self.pipeline.operators.values()
-        return sum(
-            op.options.max_replicas if op.scales else op.options.replicas for op in operators
-        )
+        options = ((op.scales, op.options) for op in self.pipeline.operators.values())
+        return sum(o.max_replicas if scales else o.replicas for scales, o in options)
 
     def header(self) -> JournalHeader:
         """Return the header of its journal: the spec and the resolved defaults."""
@@ -123,15 +130,18 @@ def prepare_spark_run(
     )
     topology = pipeline.check_scaled()
     master = parse_master(spec.master) if spec.master is not None else None
-    executors = _executors(spec, master, pipeline)
+    executors = choose_executors(spec, master, pipeline)
     load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
         pipeline = following(load)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
-    policy = find_operator_policy(spec.policy, objects.policy)
+    scaled: Scaled = "hosts" if pipeline.hosts else "operators"
+    policy = find_policy_for(scaled, spec.policy, objects.policy)
     defaults = policy.params_for(_run_facts(pipeline, load, objective_s))
     interval_s = _interval_s(spec)
+    room = count_room(pipeline, executors, slots)
+    check_controller(spec, pipeline, room)
     prepared = PreparedSparkRun(
         spec=spec,
         pipeline=pipeline,
@@ -142,13 +152,15 @@ def prepare_spark_run(
         params=speed_up_params(parse_params(policy, defaults, spec.params), faster),
         guards=speed_up_params(
             Guards.parse(
-                _guards(spec.guards, objective_s, _room(pipeline, executors, slots)), "guard"
+                # other guards are about replicas of operators
+                spec.guards if pipeline.hosts else _guards(spec, objective_s, room),
+                "guard",
             ),
             faster,
         ),
-        initial=_initial(spec.initial, pipeline),
+        initial=choose_initial(spec.initial, pipeline),
         interval_s=interval_s,
-        window_s=max(WINDOW_S / faster, MIN_WINDOW_S, interval_s),
+        window_s=_choose_window_s(policy, interval_s, faster),
         duration_s=_duration_s(spec, load),
         objective_s=objective_s,
         master=master,
@@ -203,6 +215,16 @@ def _retry_for_s(spec: SparkSpec, load: Workload | None) -> float:
     return spec.retry_minutes * 60
 
 
+def _choose_window_s(policy: Policy, interval_s: float, faster: float) -> float:
+    """Return what a snapshot looks back on.
+
+    The rules of a policy for hosts must be broken for some time before they act. A long window
+    would delay them a second time: hosts would stay for a minute after their load has gone.
+    """
+    usual_s = 0.0 if policy.reads == "hosts" else WINDOW_S / faster
+    return max(usual_s, MIN_WINDOW_S, interval_s)
+
+
 def _interval_s(spec: SparkSpec) -> float:
     if spec.interval_s is None:
         return max(INTERVAL_S / spec.speed_up, MIN_INTERVAL_S, spec.batch_s)
@@ -221,54 +243,15 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
         raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")
 
 
-def _executors(spec: SparkSpec, master: Master | None, pipeline: Pipeline) -> ExecutorRules | None:
-    bounds = parse_executors(spec.executors, master)
-    if master is None or bounds is None:
-        return None
-    delay_s = max(RETURN_S / spec.speed_up, MIN_RETURN_S)
-    rules = ExecutorRules(low=bounds[0], high=bounds[1], cores=master.cores, delay_s=delay_s)
-    operators = pipeline.operators.values()
-    if rules.room < (least := sum(op.options.min_replicas for op in operators)):
-        problem = f"there is room for {rules.room} replicas, {pipeline.name} needs {least}"
-        raise InputError("--executors", problem, "more executors, or more cores for each")
-    return rules
-
-
-def _room(pipeline: Pipeline, executors: ExecutorRules | None, slots: int | None) -> int | None:
-    """Return how many replicas run at once at most; None where there is room for all."""
-    if slots is None:
-        return executors.room if executors is not None else None
-    least = sum(operator.options.min_replicas for operator in pipeline.operators.values())
-    if slots < least:
-        problem = f"runs {slots} tasks at once, {pipeline.name} needs {least}"
-        raise InputError("spark", problem, f"start the session with master local[{least}] or more")
-    return slots
-
-
-def _guards(
-    asked: Mapping[str, Any], objective_s: float | None, room_for: int | None
-) -> Mapping[str, Any]:
+def _guards(spec: SparkSpec, objective_s: float | None, room_for: int | None) -> Mapping[str, Any]:
+    if not spec.is_controlled:  # nobody sees all replicas; each operator keeps its bounds
+        return {}
+    asked = spec.guards
     # replicas without room would only take turns
     room = {"budget": room_for} if room_for is not None else {}
     draining = {"hold_while_draining": DRAIN_SHARE * objective_s} if objective_s else {}
     is_told = any(name.startswith("cooldown") for name in asked)
     return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
-
-
-def _initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
-    """Return the replicas of each operator at the start that differ from what it declares."""
-    scaled = {name: op.options for name, op in pipeline.operators.items() if op.scales}
-    if asked is None:
-        return {}
-    given = asked if isinstance(asked, Mapping) else dict.fromkeys(scaled, asked)
-    for name, replicas in given.items():
-        if name not in scaled:
-            raise InputError("--initial", f"there is no operator {name!r}", nearest(name, scaled))
-        least, most = scaled[name].min_replicas, scaled[name].max_replicas
-        if not least <= replicas <= most:
-            problem = f"{name} has from {least} to {most} replicas, got {replicas}"
-            raise InputError("--initial", problem)
-    return given
 
 
 def _run_facts(pipeline: Pipeline, load: Workload | None, objective_s: float | None) -> RunFacts:
@@ -291,9 +274,15 @@ def _ask_once(prepared: PreparedSparkRun) -> None:
         )
         for name, feeders in prepared.topology.upstream.items()
     }
+    hosts = prepared.pipeline.hosts
+    table = HostTable.spread(count_slices(prepared.pipeline), hosts.start) if hosts else None
     try:
         Decider(prepared.policy, prepared.params, prepared.guards).decide(
-            Snapshot(at=0.0, operators=FrozenDict(operators))
+            Snapshot(
+                at=0.0,
+                operators=FrozenDict(operators),
+                hosts=build_hosts(table, operators, {}) if table else FrozenDict(),
+            )
         )
     except InputError:
         raise

@@ -100,20 +100,29 @@ class OperatorAccount(ResultPart):
 class RecordBalance(ResultPart):
     """What became of the records of a run on Spark, counted in its topics."""
 
+    #: Records that came in.
     offered: int = 0
-    #: Records that are in every last topic, and those that are not; None if they have no number.
+    #: Records that are in every last topic; None if records have no number.
     complete: int | None = None
+    #: Records that are not in every last topic; None likewise.
     missing: int | None = None
+    #: Rows that were written more than once.
     doubled: int = 0
     #: Rows with numbers that were never offered.
     strange: int = 0
+    #: Rows that went to dead-letter topics.
     put_aside: int = 0
     #: Rows of each last topic.
     topics: Mapping[str, int] = field(default_factory=FrozenDict)
+    #: Rows that queues or timeouts dropped.
     dropped: int = 0
+    #: Rows that no batch read.
     lost: int = 0
+    #: Whether nothing waits at the end.
     drained: bool = False
+    #: Rows that wait at the end.
     waiting: int = 0
+    #: Rows in, out, filtered, late and waiting by operator.
     operators: Mapping[str, OperatorAccount] = field(default_factory=FrozenDict)
 
     def to_json(self) -> dict[str, Any]:
@@ -132,11 +141,13 @@ class RecordBalance(ResultPart):
 class SparkResult:
     """How a run on Spark ended, what was measured, and what became of its records."""
 
-    #: finished, cut (the time to work off what waits was over), stopped or failed.
+    #: finished, cut (the time to work off the backlog was over), stopped or failed.
     ended: str
-    #: What the pipeline was built with.
+    #: Arguments that the pipeline was built with.
     build_args: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: Figures that only runs on Spark have, such as the time until a change runs.
     measures: SparkMeasures = SparkMeasures()
+    #: What became of the records.
     records: RecordBalance = RecordBalance()
     #: Errors of operators that failed, by name.
     failed: Mapping[str, str] = field(default_factory=FrozenDict)

@@ -7,7 +7,7 @@ is written twice.
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,12 +15,14 @@ from penstock.control.clock import run_clock
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.snapshot import Snapshot
+from penstock.engines.events import ControlEvent
 from penstock.engines.spark.cluster.masters import check_java
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.files.lock import Lock
 from penstock.pipelines.kinds.kind import find_kind
+from penstock.runs.control_file import ControlFile
 from penstock.runs.journal import JournalWriter, read_newest, read_recent
 from penstock.runs.journal_parts import Limits
 from penstock.runs.observer import (
@@ -45,6 +47,7 @@ from penstock.runs.run_lock import (
     run_lock,
     spark_errors,
 )
+from penstock.runs.run_stop import stop_requests
 from penstock.runs.scores import rescales_possible
 from penstock.runs.spark_launch import SparkLauncher
 from penstock.runs.spark_preparation import PreparedSparkRun
@@ -78,7 +81,10 @@ def run_on_spark(
         try:
             limits = Limits.of(prepared.spec.journal_mb)
             header, spec = prepared.header(), prepared.spec.to_json()
-            with open_run(directory, spec, header, limits=limits) as journal:
+            with (
+                open_run(directory, spec, header, limits=limits) as journal,
+                stop_requests(directory, stop),
+            ):
                 if is_new:
                     check_description(prepared.pipeline, directory)
                 with spark_errors(directory):
@@ -116,6 +122,7 @@ class _Run:
         self._decider = prepared.decider()
         #: The last tick before a resumption.
         self._before: Tick | None = None
+        self._journaled_requests = 0
         self._recall(directory / JOURNAL)
         journal.carry = self._outcome.to_json
 
@@ -125,7 +132,7 @@ class _Run:
             return
         operators = self._prepared.pipeline.operators
         scaled = [name for name, operator in operators.items() if operator.scales]
-        recall(read_recent(path), self._decider, scaled)
+        recall(self._watch_requests(read_recent(path)), self._decider, scaled)
         carried, ticks = read_newest(path)
         if carried is not None:
             self._outcome.restore(carried)
@@ -133,6 +140,14 @@ class _Run:
             self._outcome.add(tick)
         if self._outcome.last is not None:
             self._before = rename_operators(self._outcome.last, earlier_names(path.parent))
+
+    def _watch_requests(self, ticks: Iterator[Tick]) -> Iterator[Tick]:
+        """Note the last request of a person that the journal has."""
+        for tick in ticks:
+            for event in tick.status.events:
+                if isinstance(event, ControlEvent):
+                    self._journaled_requests = max(self._journaled_requests, event.number)
+            yield tick
 
     def carry_out(self, lock: Lock) -> RunResult:
         with ExitStack() as ending_with:
@@ -205,7 +220,9 @@ class _Run:
             clock=clock,
             patience=Patience(),
             dry_run=prepared.spec.dry_run,
+            observes_only=not prepared.spec.is_controlled,
             stop=ending,
+            controls=ControlFile(self._layout.run, self._journaled_requests),
         ):
             self._note(tick)
         return ending
@@ -226,9 +243,7 @@ class _Run:
         return RunResult(
             spec=prepared.spec.to_json(),
             scores=scores,
-            rescales_possible=rescales_possible(
-                length_s, prepared.interval_s, prepared.shortest_cooldown_s
-            ),
+            rescales_possible=rescales_possible(length_s, prepared.interval_s, prepared.guards),
             spark=SparkResult(
                 ended=self._how(engine, ending),
                 build_args=dict(prepared.build_args),

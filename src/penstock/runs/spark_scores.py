@@ -219,19 +219,21 @@ def records(
 
     Lost is what no batch took, by the offsets of all batches. Where records carry numbers, a
     number that is not there and that nothing accounts for is lost, too, once everything was
-    worked off. Numbers say nothing behind `reducing` operators, which keep state.
+    worked off. Numbers say nothing behind `reducing` operators, which keep state, and where a
+    function writes ids that were never offered.
     """
+    has_numbers = not reducing and not counts.strange
     explained = dropped + counts.put_aside
     explained += sum(account.filtered + account.late for account in accounts.values())
     unexplained = max(0, (counts.missing or 0) - explained)
-    by_number = unexplained if is_drained and not reducing else 0
-    expands = any(account.expanded for account in accounts.values()) or bool(reducing)
+    by_number = unexplained if is_drained and has_numbers else 0
+    expands = any(account.expanded for account in accounts.values()) or not has_numbers
     lost = sum(account.lost for account in accounts.values())
     doubled = sum(account.doubled for account in accounts.values())
     return RecordBalance(
         offered=counts.offered,
-        complete=counts.complete,
-        missing=counts.missing,
+        complete=None if counts.strange else counts.complete,
+        missing=None if counts.strange else counts.missing,
         doubled=max(doubled, 0 if expands else counts.doubled or 0),
         strange=counts.strange,
         put_aside=counts.put_aside,

@@ -6,12 +6,19 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from penstock.control.registry import DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY
+from penstock.control.registry import (
+    ALONE_POLICY,
+    DEFAULT_POLICY,
+    DEFAULT_SIMULATED_POLICY,
+)
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.errors import InputError, nearest
 from penstock.runs.run_directory import SPEC_FILE
 from penstock.runs.spec_fields import check_field, with_current_names
 from penstock.workloads.pattern import SEED
+
+#: Who decides: the control loop, or every replica alone.
+LOOP, ALONE = CONTROLLERS = ("loop", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,11 +88,13 @@ class SparkSpec(RunSpec):
     _order: ClassVar[tuple[str, ...]] = (
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
         *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
-        *("dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
+        *("controller", "dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
     )
 
     pipeline: str
     policy: str = DEFAULT_POLICY
+    #: "none": replicas decide alone; None: the control loop decides, also written "loop".
+    controller: str | None = None
     speed_up: float = 1.0
     rate_scale: float = 1.0
     #: Arguments of the pipeline's function `build`.
@@ -103,6 +112,25 @@ class SparkSpec(RunSpec):
     #: Minutes for which an operator that fails without the user's fault is restarted; None:
     #: for ever, or for a few minutes if the pipeline produces its rows itself.
     retry_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        # the default is left out of files, which earlier versions read, too
+        if self.controller == LOOP:
+            object.__setattr__(self, "controller", None)
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether the control loop decides."""
+        return self.controller is None
+
+
+def default_policy(controller: str | None) -> str:
+    """Return the policy of a run on Spark that names none.
+
+    >>> default_policy("none") == ALONE_POLICY, default_policy(None) == DEFAULT_POLICY
+    (True, True)
+    """
+    return ALONE_POLICY if controller == ALONE else DEFAULT_POLICY
 
 
 def read_spec(directory: Path) -> SparkSpec:

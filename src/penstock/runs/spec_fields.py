@@ -12,8 +12,11 @@ EARLIER_NAMES = {"numbers": "build_args"}
 
 
 def check_field(field: str, value: Any, where: str) -> None:
-    """Refuse a value that does not have the form of its field."""
-    words, fits = _FORMS[field]
+    """Refuse a value that does not have the form of its field.
+
+    Fields of other specs than those of runs have no form here; their specs check them.
+    """
+    words, fits = _FORMS.get(field, ("", lambda _: True))
     if not fits(value):
         raise InputError(where, f"must be {words}, got {value!r}")
 
@@ -104,6 +107,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ("minutes", "speed_up", "rate_scale", "journal_mb"),
         ("a number above 0", _is_positive),
     ),
+    "controller": ('"loop" or "none"', lambda value: value in (None, "loop", "none")),
     "retry_minutes": ("a number of at least 0", _is_not_negative),
     "seed": ("a whole number", lambda value: type(value) is int),
     "dry_run": ("true or false", lambda value: isinstance(value, bool)),

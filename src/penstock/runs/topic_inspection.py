@@ -4,8 +4,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+
 from penstock.engines.spark.recovery.batch_record_check import check_records
-from penstock.errors import InputError
+from penstock.errors import InputError, nearest
 from penstock.topics.embedded.check import TopicDamage, check_directory
 from penstock.topics.embedded.description import DESCRIPTION
 from penstock.topics.embedded.topic import Topic
@@ -33,6 +35,18 @@ def open_topic(directory: Path) -> Topic:
         names = ", ".join(topic.name for topic in topics)
         raise InputError("DIR", f"contains {len(topics)} topics", f"choose one: {names}")
     return Topic.open(topics[0])
+
+
+def read_rows(run: Path, name: str, last: int | None = None) -> pa.Table:
+    """Return the rows of a topic of a run that retention has kept, or the last ones of them."""
+    topics = {path.name: path for path in find_topics(run)}
+    if name not in topics:
+        raise InputError("topic", f"there is no topic {name!r} in {run}", nearest(name, topics))
+    if last is not None and last < 0:
+        raise InputError("last", f"must be at least 0, got {last}")
+    topic = Topic.open(topics[name])
+    start = topic.first if last is None else max(topic.first, topic.end - last)
+    return pa.Table.from_batches(topic.read(start, topic.end), topic.schema)
 
 
 def follow_rows(topic: Topic, rows: int, *, is_endless: bool) -> Iterator[range]:

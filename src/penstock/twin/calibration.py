@@ -72,11 +72,15 @@ def calibrate(runs: Sequence[CalibrationRun]) -> Calibration:
         rules = Batches(**{e.path[-1]: e.value for e in (*estimates, *own) if "batches" in e.path})
         if (objective_s := members[0].objective_s) is not None:
             path = ("pipelines", name, "objective_s")
-            objective = Estimate(path=path, label="objective", value=objective_s, source="as asked")
+            objective = Estimate(
+                path=path, label="objective", value=objective_s, source="option of the runs"
+            )
             estimates.append(objective)
         for arg, value in members[0].build_args.items():
-            place = ("pipelines", name, "numbers", arg)
-            estimates.append(Estimate(path=place, label=arg, value=str(value), source="as asked"))
+            place = ("pipelines", name, "build_args", arg)
+            estimates.append(
+                Estimate(path=place, label=arg, value=str(value), source="option of the runs")
+            )
         estimates += own
         for part in members[0].parts.values():
             estimates += _operator(members, part, rules)
@@ -109,9 +113,9 @@ def _engine(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
 
 def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterator[Estimate]:
     """Yield the overheads of batches, of the engine or of one pipeline; pipelines differ."""
-    batch_s, runtime = runs[0].batch_s, "as the runtime has it"
+    batch_s, runtime = runs[0].batch_s, "setting of the engine"
     for name, label, value, source in (
-        ("batch_s", "batch length", batch_s, "as asked"),
+        ("batch_s", "batch length", batch_s, "option of the runs"),
         ("gap_s", "batch gap", compute_min_interval_s(batch_s), runtime),
     ):
         yield Estimate(path=(*place, name), label=label, value=value, source=source)
@@ -122,10 +126,10 @@ def _overheads(runs: Sequence[CalibrationRun], place: tuple[str, ...]) -> Iterat
         ("per_replica_s", "batch overhead, each replica", 0.0),
         ("per_other_s", "interference, each other query in a batch", 0.0),
         ("between_s", "batch overhead, from commit to plan", DEFAULTS.between_s),
-        ("poll_s", "batch overhead, asked again", DEFAULTS.poll_s),
-        ("look_s", "batch overhead, from look to plan", DEFAULTS.look_s),
-        ("cold", "batch overhead, more at the beginning", 0.0),
-        ("cold_s", "batch overhead, until that fades", DEFAULTS.cold_s),
+        ("poll_s", "batch overhead, next poll of the source", DEFAULTS.poll_s),
+        ("look_s", "batch overhead, from reading offsets to plan", DEFAULTS.look_s),
+        ("cold", "batch overhead, factor at the start", 0.0),
+        ("cold_s", "batch overhead, decay of that factor", DEFAULTS.cold_s),
         ("noise", "noise", DEFAULTS.noise),
     ):
         fit = fits[name]
@@ -140,7 +144,9 @@ def _rescaling(runs: Sequence[CalibrationRun]) -> Iterator[Estimate]:
             pauses.append(float(event.pause_s))
         elif isinstance(event, RunningEvent) and event.after_s is not None:
             changes.append(float(event.after_s))
-    yield _make_constant("rescaling", "scope", "who pauses", "native", "as the runtime has it")
+    yield _make_constant(
+        "rescaling", "scope", "operators that pause", "native", "setting of the engine"
+    )
     fit = fit_mean(np.array(pauses))
     default = float(np.mean(pauses)) if pauses else 0.0
     effect = f", changes there after {np.median(changes):.2f} s" if changes else ""
@@ -168,23 +174,29 @@ def _operator(
     fit = Fit(capacity, low, high, row.count, row.is_fitted)
     yield _make_estimate((*place, "capacity_rate"), "per-replica capacity", fit, source, capacity)
     for name, value in _structure(part).items():
-        yield Estimate(path=(*place, name), label=name, value=value, source="as declared")
+        yield Estimate(
+            path=(*place, name), label=name, value=value, source="declared by the pipeline"
+        )
     for name, fit in work.items():
         yield _make_estimate((*costs, name), _WORK[name], fit, source, 0.0)
     if part.slices:
-        yield _make_estimate((*costs, "clump"), "rows that fall together", clump, source, 1.0)
+        yield _make_estimate(
+            (*costs, "clump"), "rows of one key that arrive together", clump, source, 1.0
+        )
     variation = operators.fit_service_scv(runs, part)
     fit = operators.fit_batch_noise(runs, part, known, variation.value)
     yield _make_estimate((*costs, "noise"), "noise of batches", fit, source, 0.0)
     fit = operators.fit_task_noise(runs, part, values["row_s"], values["call_s"])
     yield _make_estimate((*costs, "spread"), "noise of tasks", fit, source, 0.0)
     yield _make_estimate(
-        (*costs, "cpu"), "processor's share", operators.fit_cpu_share(runs, part), source, 1.0
+        (*costs, "cpu"), "CPU share", operators.fit_cpu_share(runs, part), source, 1.0
     )
     outputs = fit_outputs(runs, part)
     yield from _outputs(outputs, costs, source)
     for name, value in _declared_costs(part).items():
-        yield Estimate(path=(*costs, name), label=name, value=value, source="as declared")
+        yield Estimate(
+            path=(*costs, name), label=name, value=value, source="declared by the pipeline"
+        )
     yield _make_estimate((*place, "scv"), "variation of rows", variation, source, 0.0)
     downstream = build_topology(runs[0].parts).downstream[part.name]
     for target in () if outputs.new_keys.is_fitted else downstream:

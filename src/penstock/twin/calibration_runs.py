@@ -136,11 +136,16 @@ def read_operators(directory: Path) -> dict[str, DeclaredOperator]:
     description = _read_description(directory)
     operators: Mapping[str, Any] = description["operators"]
     feeds: Mapping[str, Any] = description["produces"]
-    writers = {op["writes"]: name for name, op in operators.items() if op["writes"]}
+    writers = {
+        topic: name
+        for name, op in operators.items()
+        for topic in op.get("outputs", [op["writes"]])
+        if topic
+    }
     return {
         name: DeclaredOperator(
             name=name,
-            upstream=tuple(writers[topic] for topic in op["reads"] if topic in writers),
+            upstream=tuple(dict.fromkeys(writers[t] for t in op["reads"] if t in writers)),
             kind=op["kind"],
             slices=(op.get("slicing") or {}).get("slices", 0),
             chunk_rows=op["options"]["chunk_rows"],

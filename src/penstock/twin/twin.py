@@ -61,6 +61,9 @@ def read_recorded_run(directory: Path) -> RecordedRun:
     if run.journal.begins_s:
         raise InputError("RUN", "the first part of its journal was removed", where=where)
     spec = SparkSpec.from_json(run.spec)
+    if not spec.is_controlled:
+        problem = "ran without a controller; simulated replicas do not decide alone"
+        raise InputError("RUN", problem, where=where)
     prepared = prepare_spark_run(spec)
     if prepared.load is None:
         raise InputError("RUN", "its rows came from elsewhere, not from a workload", where=where)
@@ -107,8 +110,8 @@ def _pipeline(run: RecordedRun, profile: Profile) -> SimulatedPipeline:
         problem = f"{profile.name} has other operators for {name!r}: {', '.join(known.names)}"
         raise InputError("--profile", problem, "calibrate it anew")
     build_args = {key: str(value) for key, value in run.spec.build_args.items()}
-    if build_args != known.numbers:
-        measured, own = _describe(known.numbers), _describe(build_args)
+    if build_args != known.build_args:
+        measured, own = _describe(known.build_args), _describe(build_args)
         problem = f"{name} was measured with {measured}, the run has {own}"
         raise InputError("--profile", problem, "calibrate runs with the same --set values")
     initial = run.prepared.initial

@@ -32,6 +32,8 @@ MAX_RATE = 1e12
 class Workload:
     """A rate from second 0 on, in straight pieces; nothing before it and after its end.
 
+    `a + b` is both at once, `a * 0.5` has half the rates, `a.then(b)` is one after the other.
+
     Whole records become due one after the other: by second `t` as many as the
     integral of the rate up to `t`, rounded down. The count of an interval is the
     difference of two such numbers, so however the time is cut, no part of a record is
@@ -40,8 +42,9 @@ class Workload:
 
     #: Where pieces begin and end: 0 first, the duration last.
     edges_s: tuple[float, ...]
-    #: Rate at the start and at the end of each piece, records/s.
+    #: Rate at the start of each piece, records/s.
     starts: tuple[float, ...]
+    #: Rate at the end of each piece, records/s.
     ends: tuple[float, ...]
     _totals: tuple[float, ...] = field(init=False, repr=False, compare=False)
     _pieces: Pieces = field(init=False, repr=False, compare=False)

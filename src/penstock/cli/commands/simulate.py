@@ -23,13 +23,14 @@ examples:
   penstock simulate --policy hpa-varga --mode reactive --hindsight
   penstock simulate --profile monitor.busy_sees=1.0 --json --no-out
 
-Defaults follow the thesis:
+Defaults are in the profile of the engine. With --engine flink they follow the thesis:
   initial replicas   those of the query in the thesis
   budget             80 replicas
   max_increase       15 replicas per decision
   interval           15 s between decisions
   cooldown_s         300 s
-  overprovision      where a paper states it
+  overprovision      1.2 for ds2
+The profile spark sets no guard; real runs with ds2 had --guard overprovision=1.2.
 
 --guard NAME=off switches a guard off. The run directory can be read by penstock explain and
 penstock replay.

@@ -40,6 +40,12 @@ class Figure:
 COST = Figure(key="replica_hours", title="replica hours", measure="replica_hours")
 LATENCY = Figure(key="latency_avg_s", title="latency avg (s)", measure="latency_s.avg")
 HINDSIGHT = Figure(key="hindsight_ratio", title="× hindsight", measure="hindsight.ratio")
+#: From the journals of runs, if they were asked for.
+CHANGES = (
+    Figure(key="latency_p50_s", title="latency p50 (s)", measure="latency_s.p50"),
+    Figure(key="changes", title="changes", measure="changes.number"),
+    Figure(key="reversals", title="reversals", measure="changes.reversals"),
+)
 FIGURES = (
     Figure(key="replicas_avg", title="replicas avg", measure="replicas.avg"),
     Figure(key="replicas_max", title="replicas max", measure="replicas.max"),
@@ -121,8 +127,11 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
     if is_deterministic:  # equal runs are no further evidence
         seeds = seeds[:1]
     runs = {cell: [results_of[seed] for seed in seeds] for cell, results_of in by_seed.items()}
-    bounded = all("hindsight" in run for members in runs.values() for run in members)
-    shown = (*FIGURES, HINDSIGHT) if bounded and seeds else FIGURES
+    shown = (
+        *FIGURES,
+        *((HINDSIGHT,) if seeds and _have_all(runs, "hindsight") else ()),
+        *(CHANGES if seeds and _have_all(runs, "changes") else ()),
+    )
     values = {c.name: {f.key: _values(f, runs[c.name]) for f in shown} for c in cells}
     pairs = [
         Pair(
@@ -141,6 +150,10 @@ def _group(name: str, cells: Sequence[Cell], results: Results) -> Group:
         pairs=tuple(pairs),
         is_deterministic=is_deterministic,
     )
+
+
+def _have_all(runs: Mapping[str, Sequence[Mapping[str, Any]]], key: str) -> bool:
+    return all(key in run for members in runs.values() for run in members)
 
 
 def _have_equal_results(runs: Mapping[int, Mapping[str, Any]]) -> bool:

@@ -8,6 +8,7 @@ from penstock.core.progress import WorkProgress
 from penstock.errors import InputError
 from penstock.files.text import is_file
 from penstock.lab.comparison.cells import Group, compare
+from penstock.lab.comparison.replica_changes import add_changes
 from penstock.lab.grid.grid import Grid, read_grid
 from penstock.lab.grid.runner import GRID_FILE, read_kept_results
 from penstock.lab.hindsight.bounds import add_hindsight
@@ -31,15 +32,20 @@ def compare_grids(
     directories: Sequence[Path],
     *,
     hindsight: bool = False,
+    changes: bool = False,
     jobs: int | None = None,
     on_progress: Callable[[WorkProgress], None] | None = None,
 ) -> list[GridComparison]:
-    """Compare each grid; `hindsight` adds the cost of the cheapest possible runs."""
+    """Compare each grid; `hindsight` adds the cost of the cheapest possible runs.
+
+    `changes` adds how often replicas changed and turned back, from the journals of the runs.
+    """
     grids = {directory: find_grid(directory) for directory in directories}
     if hindsight:
         _check_hindsight(grids)
     return [
-        _compare(directory, grid, jobs, hindsight, on_progress) for directory, grid in grids.items()
+        _compare(directory, grid, jobs, hindsight, changes, on_progress)
+        for directory, grid in grids.items()
     ]
 
 
@@ -57,6 +63,7 @@ def _compare(
     grid: Grid,
     jobs: int | None,
     hindsight: bool,
+    changes: bool,
     on_progress: Callable[[WorkProgress], None] | None,
 ) -> GridComparison:
     kept = read_kept_results(grid.runs, grid.backend, directory)
@@ -65,6 +72,8 @@ def _compare(
         raise InputError("DIR", f"there are no results in {str(directory)!r}")
     if hindsight:
         results = add_hindsight(results, directory, jobs, on_progress)
+    if changes:
+        results = add_changes(results, directory)
     return GridComparison(
         name=grid.name,
         note=grid.note,

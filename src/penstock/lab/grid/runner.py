@@ -145,12 +145,12 @@ def read_kept_results(
     return KeptResults(kept, missing, outdated)
 
 
-def make_directory(out: Path) -> None:
+def make_directory(out: Path, option: str = "--out") -> None:
     """Make a results directory."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
-        raise InputError("--out", f"cannot be created: {explain_os_error(error)}") from None
+        raise InputError(option, f"cannot be created: {explain_os_error(error)}") from None
 
 
 def write_json(path: Path, data: Any) -> None:

@@ -18,7 +18,8 @@ PACKAGE = Path(penstock.__file__).parent
 #: Packages and modules whose code determines the result of a simulated run.
 _ROOMS = ("core", "control", "workloads", "engines/microbatch", "engines/simulator")
 _FILES = (
-    *("engines/port.py", "engines/events.py", "engines/event_json.py"),
+    *("engines/port.py", "engines/base_event.py", "engines/events.py"),
+    *("engines/query_events.py", "engines/event_json.py"),
     *("runs/simulated_run.py", "runs/preparation.py"),
     *("runs/scores.py", "runs/sample.py", "runs/result.py", "runs/result_parts.py"),
 )

@@ -16,7 +16,7 @@ from penstock.errors import InputError
 from penstock.lab.grid.backend import Result, fingerprint
 from penstock.lab.grid.subprocess_run import run_in_subprocess
 from penstock.pipelines.description import describe
-from penstock.runs.spec import SparkSpec
+from penstock.runs.spec import SparkSpec, default_policy
 from penstock.runs.spec_fields import EARLIER_NAMES
 
 _OWN = tuple(f.name for f in fields(SparkSpec) if f.name not in ("pipeline", "seed"))
@@ -43,6 +43,7 @@ class SparkBackend:
         others = dict(freeze(fields))
         if "query" not in others:
             raise InputError("query", "missing", 'say which pipeline runs, such as query = "q1"')
+        others.setdefault("policy", default_policy(others.get("controller")))
         return SparkSpec(pipeline=others.pop("query"), **others, seed=seed)
 
     def names(self, spec: SparkSpec) -> Mapping[str, str]:

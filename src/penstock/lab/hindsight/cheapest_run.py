@@ -103,6 +103,9 @@ def compute_hindsight(prepared: PreparedSimulation) -> Hindsight:
         hint = "give one, or take a pipeline that has one"
         raise InputError("objective_s", "missing: hindsight needs a latency objective", hint)
     profile, load = prepared.profile, prepared.load
+    if profile.resolution == "hosts":
+        problem = f"is computed for replicas of operators, and {profile.name} scales hosts"
+        raise InputError("hindsight", problem)
     ladder = build_ladder(prepared.pipeline, profile, load.peak_rate)
     whole = _build_program(load, Changes(ladder, profile.rescaling))
     base_latency_s = min_latency_s(prepared.pipeline, profile.queues)

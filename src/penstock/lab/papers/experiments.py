@@ -1,6 +1,8 @@
 """Published experiments: cells to run, the claims of the paper, and its figures.
 
 Every paper has one TOML file in `experiments/`; a claim is judged by `penstock.lab.papers.claims`.
+The runs of a paper are those of the simulator, or of a backend that the caller gives: rooms beside
+this one, which it does not import, take part in this way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,19 +13,22 @@ from typing import Any
 from penstock.control.loop import Tick
 from penstock.errors import InputError, nearest
 from penstock.files.text import is_file, read_toml
+from penstock.lab.grid.backend import RunBackend
 from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import Claim, Results, Verdict, judge_claim, parse_claim
 from penstock.lab.papers.printed_tables import PrintedTable, parse_printed_table
 from penstock.lab.papers.run_timeline import RunTimeline
-from penstock.runs.simulated_run import prepare_simulation, simulate
+from penstock.runs.simulated_run import simulate
 from penstock.runs.spec import SimulationSpec
 from penstock.runs.spec_fields import check_field, entries, refuse_unknown
 from penstock.workloads.pattern import SEED
 
-PAPERS = ("pulsar", "thesis", "predictive")
+PAPERS = ("pulsar", "thesis", "predictive", "streamhub")
 #: Experiments that need a trace which is not part of this project.
 ON_TRACES = ("predictive-tweets",)
 PANELS = ("offered", "replicas", "latency", "age", "backlog")
+#: Papers whose runs are not those of the simulator, with their backends.
+Backends = Mapping[str, RunBackend[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +48,9 @@ class PaperExperiments:
     paper: str
     title: str
     source: str
-    cells: Mapping[str, SimulationSpec]
+    #: The specs of the cells are those of this backend.
+    backend: RunBackend[Any]
+    cells: Mapping[str, Any]
     seeds: tuple[int, ...]
     claims: tuple[Claim, ...]
     figures: tuple[PaperFigure, ...]
@@ -54,7 +61,7 @@ class PaperExperiments:
         cells = {name: _with_trace_in(folder, spec) for name, spec in self.cells.items()}
         return replace(self, cells=cells)
 
-    def specs(self, seeds: int | None = None) -> dict[str, list[SimulationSpec]]:
+    def specs(self, seeds: int | None = None) -> dict[str, list[Any]]:
         """Return the runs of every cell, with all seeds or the first ones."""
         chosen = self.seeds[:seeds]
         return {
@@ -75,26 +82,34 @@ def find_experiments(paper: str, folder: Path | None = None) -> Path:
     return path
 
 
-def load_experiments(paper: str, folder: Path | None = None) -> PaperExperiments:
+def load_experiments(
+    paper: str, folder: Path | None = None, backends: Backends | None = None
+) -> PaperExperiments:
     """Load the experiments of a paper by name."""
-    known = (*PAPERS, *ON_TRACES)
+    others = backends or {}
+    known = (*PAPERS, *others, *ON_TRACES)
     if paper not in known:
         raise InputError("paper", f"unknown paper {paper!r}", nearest(paper, known))
     path = find_experiments(paper, folder)
     data = read_toml(path, path.name)
     try:
-        return parse_experiments(data)
+        return parse_experiments(data, others.get(paper))
     except InputError as error:
         raise error.at(path.name) from None
 
 
-def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
-    """Read a paper's experiments from parsed TOML."""
+def parse_experiments(
+    data: Mapping[str, Any], other: RunBackend[Any] | None = None
+) -> PaperExperiments:
+    """Read a paper's experiments from parsed TOML; without another backend they are simulated."""
     known = ("paper", "title", "source", "seeds", "base", "cells", "claims", "figures", "printed")
     refuse_unknown(data, known, "")
-    base = _fields(data.get("base", {}), "base")
+    if other is not None and "figures" in data:
+        raise InputError("figures", "show only runs of the simulator", "leave them out")
+    backend = other or SimulatedBackend(simulate_and_follow)
+    base = _fields(data.get("base", {}), backend, "base")
     cells = {
-        name: SimulationSpec(**{**base, **_fields(table, f"cells.{name}")})
+        name: backend.make({**base, **_fields(table, backend, f"cells.{name}")}, SEED)
         for name, table in data.get("cells", {}).items()
     }
     claims = tuple(parse_claim(claim, cells) for claim in data.get("claims", ()))
@@ -102,6 +117,7 @@ def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
         paper=data["paper"],
         title=data["title"],
         source=data["source"],
+        backend=backend,
         cells=cells,
         seeds=tuple(SEED + i for i in range(data.get("seeds", 20))),
         claims=claims,
@@ -111,10 +127,10 @@ def parse_experiments(data: Mapping[str, Any]) -> PaperExperiments:
 
 
 def check_experiments(published: PaperExperiments) -> None:
-    """Prepare every cell, so that mistakes show before the first run."""
+    """Check every cell, so that mistakes show before the first run."""
     for name, spec in published.cells.items():
         try:
-            prepare_simulation(spec)
+            published.backend.check(spec)
         except InputError as error:
             raise error.under(f"cells.{name}") from None
 
@@ -143,8 +159,8 @@ def simulate_curves(
     return curves
 
 
-def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    refuse_unknown(table, SimulatedBackend.fields, where)
+def _fields(table: Mapping[str, Any], backend: RunBackend[Any], where: str) -> dict[str, Any]:
+    refuse_unknown(table, backend.fields, where)
     for field, value in table.items():
         check_field(field, value, f"{where}.{field}")
     return {
@@ -153,8 +169,8 @@ def _fields(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     }
 
 
-def _with_trace_in(folder: Path, spec: SimulationSpec) -> SimulationSpec:
-    if "file" not in spec.workload_params:
+def _with_trace_in(folder: Path, spec: Any) -> Any:
+    if not isinstance(spec, SimulationSpec) or "file" not in spec.workload_params:
         return spec
     file = str(folder / Path(spec.workload_params["file"]).name)
     return replace(spec, workload_params={**spec.workload_params, "file": file})

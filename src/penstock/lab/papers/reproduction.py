@@ -6,17 +6,15 @@ from pathlib import Path
 
 from penstock.core.progress import WorkProgress
 from penstock.lab.grid.runner import run_all
-from penstock.lab.grid.simulated_backend import SimulatedBackend
 from penstock.lab.papers.claims import ClaimAnswer, Results, Verdict
 from penstock.lab.papers.experiments import (
+    Backends,
     PaperExperiments,
     PaperFigure,
     check_experiments,
     load_experiments,
-    simulate_and_follow,
     simulate_curves,
 )
-from penstock.runs.spec import SimulationSpec
 
 #: One run of a cell as curves: panel -> points of (minutes, value).
 Curves = Mapping[str, Sequence[tuple[float, float]]]
@@ -49,10 +47,14 @@ class Chapter:
 
 
 def load_checked(
-    papers: Sequence[str], folder: Path | None = None, traces: Path = Path()
+    papers: Sequence[str],
+    folder: Path | None = None,
+    traces: Path = Path(),
+    backends: Backends | None = None,
 ) -> list[PaperExperiments]:
     """Load the experiments of papers, and check every cell before the first run."""
-    published = [load_experiments(paper, folder).with_traces_in(traces) for paper in papers]
+    loaded = [load_experiments(paper, folder, backends) for paper in papers]
+    published = [experiments.with_traces_in(traces) for experiments in loaded]
     for experiments in published:
         check_experiments(experiments)
     return published
@@ -69,8 +71,7 @@ def reproduce_paper(
     """Run the experiments of a paper and judge its claims; results are stored below `out`."""
     specs = published.specs(seeds)
     folder = out / _folder_name(published.title)
-    backend = SimulatedBackend(simulate_and_follow)
-    results = run_all(specs, backend, folder, jobs, on_progress)
+    results = run_all(specs, published.backend, folder, jobs, on_progress)
     return Chapter(
         published=published,
         seeds=len(next(iter(specs.values()))),
@@ -81,7 +82,7 @@ def reproduce_paper(
 
 def redraw_figure(figure: PaperFigure, published: PaperExperiments) -> RedrawnFigure:
     """Simulate the runs of a figure, with the first seed."""
-    specs: Mapping[str, list[SimulationSpec]] = published.specs(1)
+    specs = published.specs(1)
     return RedrawnFigure(
         figure=figure,
         curves={cell: simulate_curves(specs[cell][0], figure.panels) for cell in figure.cells},

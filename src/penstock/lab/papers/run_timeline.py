@@ -15,6 +15,7 @@ import numpy as np
 from penstock.control.loop import Tick
 from penstock.core.histogram import Histogram
 from penstock.engines.events import RestartEvent
+from penstock.lab.papers.host_timeline import HostTimeline
 from penstock.runs.scores import percentile
 
 #: Intervals with fewer records are left out of ratios and worst means.
@@ -32,6 +33,7 @@ class RunTimeline:
         self._flows: list[tuple[int, int, int]] = [(0, 0, 0)]
         self._changed: list[bool] = []
         self._restarts, self._pause_s = 0, 0.0
+        self._hosts = HostTimeline()
 
     def add(self, tick: Tick) -> None:
         """Add one tick."""
@@ -40,6 +42,7 @@ class RunTimeline:
         records = (status.offered_records, status.processed_records, status.backlog_records)
         self._flows.append(records)
         self._changed.append(tick.applied)
+        self._hosts.add(tick)
         if tick.snapshot is not None:
             for name, op in tick.snapshot.operators.items():
                 self._queues.setdefault(name, []).append(op.queue or 0.0)
@@ -78,6 +81,7 @@ class RunTimeline:
             "latency_s": {sink: self._latency_of(sink) for sink in self._latency},
             "backlog": {"max": max(flow[2] for flow in self._flows)},
             "restarts": {"count": self._restarts, "pause_s": self._pause_s},
+            **self._hosts.result(),
         }
 
     def _while_busy(self, processed: Sequence[int]) -> list[int]:

@@ -23,8 +23,9 @@ query  why it is missing
 
 from collections.abc import Mapping
 
+from penstock.errors import InputError, nearest
 from penstock.nexmark.queries import q1, q2, q3, q5, q7, q8, q11, q17, q20
-from penstock.nexmark.queries.common import NexmarkQuery, Variant
+from penstock.nexmark.queries.common import NexmarkQuery, Variant, check_variant
 from penstock.nexmark.queries.row_queries import ROW_QUERIES
 
 _MODULES = {
@@ -38,6 +39,15 @@ _QUERIES = ROW_QUERIES | {
 QUERIES: Mapping[str, NexmarkQuery] = {
     name: _QUERIES[name] for name in sorted(_QUERIES, key=lambda name: int(name[1:]))
 }
+
+
+def find_query(name: str, variant: Variant | None = None) -> NexmarkQuery:
+    """Return a query; `InputError` if there is no such query, or not in this variant."""
+    if name not in QUERIES:
+        raise InputError("--query", f"unknown query {name!r}", nearest(name, QUERIES))
+    if variant is not None:
+        check_variant(name, variant, list(QUERIES[name].truths))
+    return QUERIES[name]
 
 
 def first_variant(query: str) -> Variant:
