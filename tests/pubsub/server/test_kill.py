@@ -96,4 +96,4 @@ def test_a_server_ends_politely(tmp_path: Path) -> None:
             assert next(events).publication == 0
             began = time.monotonic()
             assert server.stop() == 0
-            assert time.monotonic() - began < 8
+            assert time.monotonic() - began < 20  # it would wait for ever for open streams

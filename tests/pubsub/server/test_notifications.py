@@ -187,7 +187,7 @@ def test_streams_end_with_the_server_and_resume_at_the_next(rig: Rig) -> None:
         assert last is not None and last.type == "resume"
         assert json.loads(last.data) == {"reason": "shutdown", "after": 0}
         assert events.take() is None
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20  # streams would stay open for ever
     client = rig.start().client()
     client.post("/publications", json={"price": 2})
     with Listener(client, Last_Event_ID=last.id) as events:
