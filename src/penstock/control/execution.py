@@ -21,6 +21,7 @@ from penstock.errors import RescaleError
 
 _LOG = logging.getLogger(__name__)
 DRY_RUN = "dry run"
+IN_PROGRESS = "is in progress"
 #: Ticks are not on time to the millisecond; what is due this soon is not put off for an interval.
 SLACK_S = 0.5
 
@@ -58,7 +59,7 @@ class Attempt(NamedTuple):
 
     def describe(self, name: str) -> str:
         """Say why it is not requested now."""
-        when = f"is retried at {self.until_s:g} s" if self.has_failed else "is in progress"
+        when = f"is retried at {self.until_s:g} s" if self.has_failed else IN_PROGRESS
         return f"{name} {self.wanted} {when}"
 
 
@@ -71,6 +72,15 @@ class ApplyResult(NamedTuple):
 
 
 NOTHING = ApplyResult()
+
+
+def only_waits(applied: bool, error: str) -> bool:
+    """Return whether a decision requested nothing, because its changes are in progress.
+
+    >>> only_waits(False, "work 3 is in progress"), only_waits(True, "work 3 is in progress")
+    (True, False)
+    """
+    return not applied and all(part.endswith(IN_PROGRESS) for part in error.split(", "))
 
 
 class Execution:

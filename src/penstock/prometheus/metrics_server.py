@@ -83,9 +83,9 @@ class MeteredView:
             observer.say(f"metrics: http://{self._host}:{port}/metrics")
             yield MeteredObserver(observer, metrics)
 
-    def show_finished(self, directory: Path) -> None:
+    def show_finished(self, directory: Path, changed: str) -> None:
         """The directory holds a run that is already finished."""
-        self._view.show_finished(directory)
+        self._view.show_finished(directory, changed)
 
     def show_stopping(self) -> None:
         """The run stops at the end of the batch."""

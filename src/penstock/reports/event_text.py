@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from penstock.control.execution import only_waits
 from penstock.control.loop import Tick
 from penstock.core.decision import Target
 from penstock.core.executors import ExecutorReason
@@ -42,6 +43,7 @@ from penstock.reports.text_charts import clock
 from penstock.reports.text_layout import hang
 
 _SENTENCES = {str(why): why.sentence for why in ExecutorReason}
+_WAITS = "an earlier change is in progress"
 _NOT_CALLED = "cool-down or end of the run: the policy was not called"
 
 
@@ -301,7 +303,11 @@ def _reasons(ticks: Sequence[Tick], operator: str) -> Iterator[str]:
             yield explain_no_decision(tick)
             continue
         target = tick.decision.targets.get(operator)
-        if target is None or target.wanted != target.current:
+        if target is None:
+            continue
+        if target.wanted != target.current:
+            if only_waits(tick.applied, tick.error):
+                yield _WAITS
             continue
         held = f", held by {target.steps[-1].guard}" if target.steps else ""
         reason = target.proposal_reason

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from penstock.control.execution import only_waits
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
 from penstock.core.frozen_dict import FrozenDict
@@ -48,7 +49,11 @@ def _check_operator(name: str, ticks: Sequence[Tick]) -> None:
 
 def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     ticks = run.journal.ticks
-    changes = [i for i, tick in enumerate(ticks) if _changes(tick, operator)]
+    changes = [
+        i
+        for i, tick in enumerate(ticks)
+        if _changes(tick, operator) and not only_waits(tick.applied, tick.error)
+    ]
     done = sum(ticks[i].applied for i in changes)
     of = f" of {operator}" if operator else ""
     length = minutes(ticks[-1].at)

@@ -45,7 +45,7 @@ class SilentView(LibraryView):
         """Observe the run without showing it."""
         yield _NoObserver()
 
-    def show_finished(self, directory: Path) -> None:
+    def show_finished(self, directory: Path, changed: str) -> None:
         """Nothing."""
 
     def show_stopping(self) -> None:

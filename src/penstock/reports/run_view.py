@@ -27,9 +27,12 @@ class ScreenView:
         self._plain, self._prefix = plain, prefix
         self._is_redrawn = False
 
-    def show_finished(self, directory: Path) -> None:
-        """Print that the run is already finished."""
-        print(f"{directory} is already finished", file=sys.stderr)
+    def show_finished(self, directory: Path, changed: str) -> None:
+        """Print that the run is already finished, and how to run a changed pipeline."""
+        print(f"{directory} is already finished; this is its result", file=sys.stderr)
+        if changed:
+            problem = f"{changed} was changed after it, and the change did not run"
+            print(f"warning: {problem}; run it with another --out", file=sys.stderr)
 
     @contextmanager
     def watch(

@@ -41,8 +41,11 @@ class RunOutcome(NamedTuple):
 class RunView(Protocol):
     """Shows one run."""
 
-    def show_finished(self, directory: Path) -> None:
-        """The directory holds a run that is already finished."""
+    def show_finished(self, directory: Path, changed: str) -> None:
+        """The directory holds a run that is already finished.
+
+        `changed` is the file of its pipeline, if it was changed since; else empty.
+        """
 
     def watch(
         self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
@@ -124,7 +127,7 @@ def execute(
     has_end = math.isfinite(prepared.duration_s) and not options.available_now
     finished = _finished_result(prepared.spec, directory) if has_end else None
     if finished is not None:
-        view.show_finished(directory)
+        view.show_finished(directory, _changed_file(prepared.spec, directory))
         return RunOutcome(finished, exit_code(finished))
     with (
         view.watch(prepared, directory, stop) as observer,
@@ -193,6 +196,13 @@ def _finished_result(spec: SparkSpec, directory: Path) -> RunResult | None:
         raise InputError(error.field, error.problem, hint, str(path)) from None
     has_finished = result.spark is not None and result.spark.ended == "finished"
     return result if has_finished and result.spec == spec.to_json() else None
+
+
+def _changed_file(spec: SparkSpec, directory: Path) -> str:
+    """Return the file of the pipeline if it was written after the run had finished."""
+    path = Path(spec.pipeline)
+    is_newer = path.is_file() and path.stat().st_mtime > (directory / RESULT).stat().st_mtime
+    return spec.pipeline if is_newer else ""
 
 
 @contextmanager

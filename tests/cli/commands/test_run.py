@@ -296,8 +296,13 @@ def test_what_has_finished_is_shown_without_running_again(
     finish_run(tmp_path / "run", result)
     assert main(["run", "--resume", str(tmp_path / "run")]) == 0
     told = capsys.readouterr()
-    assert "is already finished" in told.err
+    assert "is already finished" in told.err and "warning" not in told.err
     assert "1,000 offered" in told.out
+    later = time.time() + 10
+    os.utime(tiny, (later, later))
+    assert main(["run", "--resume", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr()
+    assert f"warning: {tiny} was changed after it, and the change did not run" in told.err
 
 
 def test_the_help_tells_the_defaults_as_they_are() -> None:

@@ -29,7 +29,7 @@ def build_snapshot(
         operator.records and operator.records[-1].committed_at > began for operator in sources
     )
     if not has_batches and now - began < window_s:
-        raise NotReadyError("no batch has been committed yet")
+        raise NotReadyError("no batch has been committed since this start")
     offered = {operator.name: measure_offered_rate(operator, begin) for operator in sources}
     return Snapshot(
         at=round(at, 3),
