@@ -71,7 +71,7 @@ def test_a_visitor_subscribes_publishes_and_sees_events(rig: Rig, tmp_path: Path
         page.screenshot(tmp_path / "dark.png")
         page.resize(420, 900)
         page.screenshot(tmp_path / "narrow.png")
-        assert page.evaluate("document.body.scrollWidth") <= 420
+        page.wait_for("document.body.scrollWidth <= 420")
         page.resize(1200, 900)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
 
