@@ -11,6 +11,7 @@ from penstock.reports.run_statement import start_statement
 from penstock.reports.run_view import ScreenView
 from penstock.runs.execution import default_directory, prepare_policies
 from penstock.runs.observer import StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
 
@@ -99,9 +100,19 @@ def test_the_statement_names_what_a_person_needs(shop: str) -> None:
 
 def test_a_run_begins_with_its_statement(shop: str, capsys: pytest.CaptureFixture[str]) -> None:
     prepared, directory = ready(shop), Path("runs/shop")
-    with ScreenView(plain=True).watch(prepared, directory, StopRequest()):
+    with ScreenView(plain=True).watch(prepared, directory, StopRequest(), LaunchOptions()):
         told = capsys.readouterr().err
     assert told.splitlines() == start_statement(prepared, directory)
+
+
+def test_the_statement_says_when_it_ends_by_itself_and_that_it_is_resumed(
+    shop: str, tmp_path: Path
+) -> None:
+    (tmp_path / "journal.jsonl").touch()
+    title = start_statement(ready(shop), tmp_path, available_now=True)[0]
+    assert title.endswith(
+        ": resumed, production mode, until the rows that are there now are processed"
+    )
 
 
 def test_the_statement_of_a_workload_names_it_and_fits_80_columns() -> None:

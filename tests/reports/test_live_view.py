@@ -130,7 +130,7 @@ def test_the_last_decisions_stand_below_with_their_reasons() -> None:
 def test_what_was_not_done_says_why_but_not_again_and_again() -> None:
     refused = tick(("recognise", 2, 3), applied=False, error="no machine is free")
     assert "not done: no machine is free" in next(decision_lines(refused))
-    waiting = tick(("recognise", 2, 3), applied=False, error="recognise 3 is under way")
+    waiting = tick(("recognise", 2, 3), applied=False, error="recognise 3 is in progress")
     assert list(decision_lines(waiting)) == []
 
 

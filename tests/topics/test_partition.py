@@ -87,7 +87,7 @@ def test_it_stays_with_the_topic(tmp_path: Path) -> None:
     assert Topic.open(tmp_path / "words").partition == BY_WORD
     assert Topic.create(tmp_path / "words", SCHEMA).partition == BY_WORD
     other = Partition(key=("n",), slices=7)
-    with pytest.raises(InputError, match="by word into 7 slices, not by n into 7 slices"):
+    with pytest.raises(InputError, match=r"by word into 7 slices, and .* need n into 7 slices"):
         Topic.create(tmp_path / "words", SCHEMA, partition=other)
     with pytest.raises(InputError, match="there is no column 'wort'"):
         Topic.create(tmp_path / "x", SCHEMA, partition=Partition(key=("wort",), slices=7))

@@ -74,13 +74,13 @@ class ApplyResult(NamedTuple):
 NOTHING = ApplyResult()
 
 
-def only_waits(applied: bool, error: str) -> bool:
-    """Return whether a decision requested nothing, because its changes are in progress.
+def waiting_operators(error: str) -> set[str]:
+    """Return the operators of a tick's error whose earlier change is in progress.
 
-    >>> only_waits(False, "work 3 is in progress"), only_waits(True, "work 3 is in progress")
-    (True, False)
+    >>> waiting_operators("work 3 is in progress, read 2 is retried at 75 s")
+    {'work'}
     """
-    return not applied and all(part.endswith(IN_PROGRESS) for part in error.split(", "))
+    return {part.split()[0] for part in error.split(", ") if part.endswith(IN_PROGRESS)}
 
 
 class Execution:

@@ -11,6 +11,7 @@ from penstock.extras import import_optional
 from penstock.prometheus.run_metrics import RunMetrics
 from penstock.runs.execution import RunView
 from penstock.runs.observer import RunObserver, RunProgress, StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
 from penstock.runs.spark_preparation import PreparedSparkRun
 
@@ -67,7 +68,11 @@ class MeteredView:
 
     @contextmanager
     def watch(
-        self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
+        self,
+        prepared: PreparedSparkRun,
+        directory: Path,
+        stop: StopRequest,
+        options: LaunchOptions,
     ) -> Iterator[RunObserver]:
         """Show the run and serve its metrics until the end of the context."""
         metrics = RunMetrics(
@@ -78,7 +83,7 @@ class MeteredView:
         )
         with (
             serve_metrics(metrics, self._port, self._host) as port,
-            self._view.watch(prepared, directory, stop) as observer,
+            self._view.watch(prepared, directory, stop, options) as observer,
         ):
             observer.say(f"metrics: http://{self._host}:{port}/metrics")
             yield MeteredObserver(observer, metrics)

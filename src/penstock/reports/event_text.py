@@ -1,10 +1,11 @@
 """Describes events and decisions of a run: effects of changes, and reasons for no change."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from penstock.control.execution import only_waits
+from penstock.control.execution import waiting_operators
 from penstock.control.loop import Tick
 from penstock.core.decision import Target
 from penstock.core.executors import ExecutorReason
@@ -54,11 +55,11 @@ def explain_change(target: Target) -> str:
     'rate-below-capacity: fewer replicas would carry what comes in'
     >>> target = Target(5, 3, Reason.RATE_BELOW_CAPACITY)
     >>> explain_change(target.guarded("step", 4, Reason.STEP_LIMITED))
-    '3 by rate-below-capacity, 4 by step'
+    '3 by rate-below-capacity, then 4 by step'
     """
     if target.steps:
         parts = [f"{target.proposal} by {target.proposal_reason}"]
-        return ", ".join(parts + [f"{step.after} by {step.guard}" for step in target.steps])
+        return ", ".join(parts + [f"then {step.after} by {step.guard}" for step in target.steps])
     reason = target.reason
     return f"{reason}: {reason.sentence}" if isinstance(reason, Reason) else reason
 
@@ -149,20 +150,20 @@ def list_effects(ticks: Sequence[Tick], place: int, operator: str | None) -> Ite
 
 
 def _until_next_change(ticks: Sequence[Tick], place: int) -> list[Event]:
-    """Events up to the next decision that is applied.
+    """Events up to the next decision that is applied, by their own time: reports may be late.
 
-    A change that takes effect at the time of its decision is an event of the same tick.
+    A change that takes effect at the time of its decision belongs to that decision.
     """
-    now, later = ticks[place : place + 1] if place >= 0 else (), ticks[place + 1 :]
-    last = next((i for i, tick in enumerate(later) if tick.applied), len(later))
-    events = [event for tick in now for event in tick.status.events if _at_once(event, tick)]
-    for tick in later[: last + 1]:
-        events += [event for event in tick.status.events if not _at_once(event, tick)]
-    return events
+    begin = ticks[place].at if place >= 0 else -math.inf
+    end = next((tick.at for tick in ticks[place + 1 :] if tick.applied), math.inf)
+    events = (event for tick in ticks[max(0, place) :] for event in tick.status.events)
+    return [event for event in events if _is_between(event, begin, end)]
 
 
-def _at_once(event: Event, tick: Tick) -> bool:
-    return tick.applied and isinstance(event, RunningEvent) and event.at == tick.at
+def _is_between(event: Event, begin: float, end: float) -> bool:
+    if isinstance(event, RunningEvent):
+        return begin <= event.at < end
+    return begin < event.at <= end
 
 
 def _running(events: Sequence[Event]) -> Iterator[tuple[float, str]]:
@@ -306,7 +307,7 @@ def _reasons(ticks: Sequence[Tick], operator: str) -> Iterator[str]:
         if target is None:
             continue
         if target.wanted != target.current:
-            if only_waits(tick.applied, tick.error):
+            if operator in waiting_operators(tick.error):
                 yield _WAITS
             continue
         held = f", held by {target.steps[-1].guard}" if target.steps else ""

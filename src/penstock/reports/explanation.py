@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from penstock.control.execution import only_waits
+from penstock.control.execution import waiting_operators
 from penstock.control.loop import Tick
 from penstock.control.registry import find_policy
+from penstock.core.decision import Target
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import pretty
 from penstock.engines.port import HOSTS
@@ -49,11 +50,7 @@ def _check_operator(name: str, ticks: Sequence[Tick]) -> None:
 
 def _whole_run(run: RunDirectory, operator: str | None) -> Iterator[str]:
     ticks = run.journal.ticks
-    changes = [
-        i
-        for i, tick in enumerate(ticks)
-        if _changes(tick, operator) and not only_waits(tick.applied, tick.error)
-    ]
+    changes = [i for i, tick in enumerate(ticks) if _changes(tick, operator)]
     done = sum(ticks[i].applied for i in changes)
     of = f" of {operator}" if operator else ""
     length = minutes(ticks[-1].at)
@@ -97,9 +94,21 @@ def _one_tick(run: RunDirectory, place: int, operator: str | None) -> Iterator[s
 
 
 def _changes(tick: Tick, operator: str | None) -> bool:
+    """Whether a tick has a change to tell; one in progress was told at the tick that began it."""
     if tick.decision is None:
         return False
-    return tick.decision.is_change if operator is None else operator in tick.decision.changes
+    has_moves = operator is None and tick.decision.placement is not None
+    return bool(_new_changes(tick, operator)) or (has_moves and tick.decision.is_change)
+
+
+def _new_changes(tick: Tick, operator: str | None) -> dict[str, Target]:
+    waiting = waiting_operators(tick.error)
+    targets = tick.decision.targets if tick.decision is not None else {}
+    return {
+        name: target
+        for name, target in targets.items()
+        if target.wanted != target.current and operator in (None, name) and name not in waiting
+    }
 
 
 def _decides(tick: Tick, operator: str | None) -> bool:
@@ -112,16 +121,14 @@ def _last_decision(ticks: Sequence[Tick], operator: str | None) -> Tick | None:
 
 
 def _change(tick: Tick, operator: str | None) -> Iterator[str]:
-    targets = tick.decision.targets if tick.decision is not None else {}
     rows = [
         [name, f"{target.current} -> {target.wanted}", explain_change(target)]
-        for name, target in targets.items()
-        if target.wanted != target.current and operator in (None, name)
+        for name, target in _new_changes(tick, operator).items()
     ]
     if tick.decision is not None and tick.decision.placement is not None:
         yield f"  {describe_placement(tick.decision.placement)}"
     yield from (f"  {line}" for line in align_rows(rows, words=3))
-    if tick.error:
+    if tick.error and not waiting_operators(tick.error):
         yield f"  not carried out: {tick.error}"
 
 

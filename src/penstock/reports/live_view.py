@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from penstock.control.execution import waiting_operators
 from penstock.control.loop import Tick
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.engines.events import (
@@ -109,8 +110,8 @@ def decision_lines(tick: Tick) -> Iterator[str]:
     for name, target in targets.items():
         if target.wanted != target.current and _is_news(tick, name):
             change = f"{name} {target.current} -> {target.wanted}"
-            done = "" if name in tick.plan else f" (not done: {tick.error})"
-            yield f"  {duration(tick.at):>6}  {change:<20}  {explain_change(target)}{done}"
+            refused = "" if name in tick.plan else f"not done: {tick.error}; "
+            yield f"  {duration(tick.at):>6}  {change:<20}  {refused}{explain_change(target)}"
 
 
 def event_lines(tick: Tick) -> Iterator[str]:
@@ -129,7 +130,7 @@ def event_lines(tick: Tick) -> Iterator[str]:
 
 def _is_news(tick: Tick, operator: str) -> bool:
     """Whether a change starts at this tick, or fails; running changes were shown before."""
-    return operator in tick.plan or "under way" not in tick.error
+    return operator in tick.plan or operator not in waiting_operators(tick.error)
 
 
 def plain_line(tick: Tick, progress: RunProgress | None) -> str:

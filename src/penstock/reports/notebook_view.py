@@ -16,6 +16,7 @@ from penstock.reports.live_view import LiveView
 from penstock.reports.run_statement import start_statement
 from penstock.reports.run_view import ScreenView, title
 from penstock.runs.observer import RunObserver, RunProgress, StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
 from penstock.runs.spark_preparation import PreparedSparkRun
 
@@ -41,6 +42,7 @@ class SilentView(LibraryView):
         prepared: PreparedSparkRun,  # noqa: ARG002
         directory: Path,  # noqa: ARG002
         stop: StopRequest,  # noqa: ARG002
+        options: LaunchOptions,  # noqa: ARG002
     ) -> Iterator[RunObserver]:
         """Observe the run without showing it."""
         yield _NoObserver()
@@ -64,10 +66,11 @@ class NotebookView(SilentView):
         prepared: PreparedSparkRun,
         directory: Path,
         stop: StopRequest,  # noqa: ARG002
+        options: LaunchOptions,
     ) -> Iterator[RunObserver]:
         """Show the run until the end of the context."""
         cell = _CellDisplay()
-        cell.show([*start_statement(prepared, directory)])
+        cell.show(start_statement(prepared, directory, available_now=options.available_now))
         observer = _CellObserver(cell, LiveView(title(prepared), prepared.objective_s))
         yield observer
         observer.draw()

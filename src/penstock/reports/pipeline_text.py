@@ -65,7 +65,7 @@ def changes_text(
         return
     refused = sum(not is_accepted(change, allowed) for change in changes)
     verdict = f"cannot resume: refuses {refused} of" if refused else "can resume with"
-    yield f"{run} {verdict} {len(changes)} changes"
+    yield f"{run} {verdict} {len(changes)} change{'s' if len(changes) > 1 else ''}"
     for change in changes:
         verdict = "allowed" if change.removed in allowed and change.removed else change.verdict
         yield from _wrapped(f"{verdict}: {change.what}")

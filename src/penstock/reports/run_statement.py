@@ -15,7 +15,9 @@ from penstock.runs.spark_preparation import PreparedSparkRun
 _LABEL, _WIDTH = 11, 80
 
 
-def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
+def start_statement(
+    prepared: PreparedSparkRun, directory: Path, *, available_now: bool = False
+) -> list[str]:
     """Return the lines, at most 80 columns wide where names allow it."""
     pipeline = prepared.pipeline
     facts = {
@@ -30,10 +32,13 @@ def start_statement(prepared: PreparedSparkRun, directory: Path) -> list[str]:
         "stop": [f"Ctrl-C, or penstock stop {directory}"],
         "resume": [f"penstock run --resume {directory}"],
     }
-    return [f"{pipeline.name}: {_length(prepared)}", *_lines(facts)]
+    resumed = "resumed, " if (directory / JOURNAL).exists() else ""
+    return [f"{pipeline.name}: {resumed}{_length(prepared, available_now)}", *_lines(facts)]
 
 
-def _length(prepared: PreparedSparkRun) -> str:
+def _length(prepared: PreparedSparkRun, available_now: bool) -> str:
+    if available_now:
+        return "production mode, until the rows that are there now are processed"
     if prepared.load is not None:
         return f"{duration(prepared.duration_s)} of a workload, then the backlog is drained"
     if math.isfinite(prepared.duration_s):

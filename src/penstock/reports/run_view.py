@@ -11,6 +11,7 @@ from penstock.reports.run_statement import start_statement
 from penstock.reports.screen import STOPPING, Screen, restore
 from penstock.runs.journal import read_journal
 from penstock.runs.observer import RunObserver, StopRequest
+from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import JOURNAL
 from penstock.runs.spark_preparation import PreparedSparkRun
@@ -36,10 +37,15 @@ class ScreenView:
 
     @contextmanager
     def watch(
-        self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
+        self,
+        prepared: PreparedSparkRun,
+        directory: Path,
+        stop: StopRequest,
+        options: LaunchOptions,
     ) -> Iterator[RunObserver]:
         """Show the run until the end of the context."""
-        print("\n".join(start_statement(prepared, directory)), file=sys.stderr, flush=True)
+        lines = start_statement(prepared, directory, available_now=options.available_now)
+        print("\n".join(lines), file=sys.stderr, flush=True)
         live = LiveView(self._prefix + title(prepared), prepared.objective_s)
         with Screen(live, stop, plain=self._plain) as screen:
             self._is_redrawn = screen.is_redrawn

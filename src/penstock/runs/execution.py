@@ -48,7 +48,11 @@ class RunView(Protocol):
         """
 
     def watch(
-        self, prepared: PreparedSparkRun, directory: Path, stop: StopRequest
+        self,
+        prepared: PreparedSparkRun,
+        directory: Path,
+        stop: StopRequest,
+        options: LaunchOptions,
     ) -> AbstractContextManager[RunObserver]:
         """Show the run until the end of the context."""
 
@@ -130,7 +134,7 @@ def execute(
         view.show_finished(directory, _changed_file(prepared.spec, directory))
         return RunOutcome(finished, exit_code(finished))
     with (
-        view.watch(prepared, directory, stop) as observer,
+        view.watch(prepared, directory, stop, options) as observer,
         stop_on_signals(stop, view) as signals,
     ):
         result = run_on_spark(prepared, directory, observer, stop, options)

@@ -82,7 +82,7 @@ def test_a_new_column_is_compatible(
     path = write(tmp_path / "new.py", note=", note string")
     assert main(["check", path, "--against", str(stopped)]) == 0
     text = capsys.readouterr().out
-    assert "can resume with 1 changes" in text
+    assert "can resume with 1 change\n" in text
     assert "compatible: topic 'sales' has new columns: note" in text
     assert (stopped / "pipeline.json").read_bytes() == before
 

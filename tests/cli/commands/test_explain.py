@@ -48,7 +48,7 @@ def test_all_changes_are_told_with_reason_and_what_followed(run: str, capsys: Ca
     assert text.startswith("dhalion: 4 changes in 44 ticks, 11 min\n")
     assert (
         "\nat 375 s (0:06:15)\n"
-        "  source  8 -> 23  80 by bottleneck, 23 by max_increase\n"
+        "  source  8 -> 23  80 by bottleneck, then 23 by max_increase\n"
         "  0:06:15  now running: source 23\n"
         "  0:06:35  source loses 27,904,603 records (retention)\n"
         "  0:06:43  the pipeline works again, 28 s after the decision\n"
@@ -173,10 +173,10 @@ def test_all_that_befell_a_run_is_told(tmp_path: Path, capsys: Capture) -> None:
         "before the first change\n"
         "  0:00:07.25  read failed: ValueError: no number\n"
         "  0:00:12  sum: 100,000 rows of state went to 3 replicas, stopped for 2.5 s"
-        " (wait 0.1, repartition 1.2, restart 1)\n"
-        "  0:00:15.5  read waits: the operators behind it are too slow (back-pressure)\n\n"
+        " (wait 0.1, repartition 1.2, restart 1)\n\n"
         "at 15 s (0:00:15)\n"
         "  work  1 -> 4  bottleneck: this operator holds the others back\n"
+        "  0:00:15.5  read waits: the operators behind it are too slow (back-pressure)\n"
         "  0:00:45  work failed: requested 4 replicas, 1 running\n"
         "  0:01:00  work: 4 replicas are requested again, try 2\n"
     )

@@ -70,8 +70,8 @@ def _check_partition(topic: DeclaredTopic, mine: Partition) -> None:
     if other is None or other == mine:
         return
     problem = (
-        f"{topic.name!r} has the order of {other.slices} slices of {', '.join(other.key)}"
-        " for another operator"
+        f"{topic.name!r} is already divided into {other.slices} slices by {', '.join(other.key)}"
+        " for another operator, and all sliced readers of a topic need the same key and slices"
     )
     hint = "let an operator write its rows to a second topic, which this one reads"
     raise InputError("key", problem, hint)

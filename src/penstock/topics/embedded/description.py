@@ -117,8 +117,8 @@ def merge_descriptions(
         raise InputError("schema", difference, OTHER_NAME, str(directory))
     if new.partition not in (None, old.partition):
         current, wanted = _partition_text(old.partition), _partition_text(new.partition)
-        problem = f"is partitioned by {current}, not by {wanted}"
-        hint = "existing rows keep their order: give the topic another name"
+        problem = f"is partitioned by {current}, and the operators that read it now need {wanted}"
+        hint = "rows that are there keep their partition: let the operators read another topic"
         raise InputError("partition", problem, hint, str(directory))
     return Description(
         schema=new.schema,
