@@ -78,6 +78,17 @@ def test_reductions_explore_fewer_states_and_agree(config: CheckConfig) -> None:
     assert reduced.quiet_states == full.quiet_states
 
 
+@pytest.mark.slow
+def test_the_order_of_steps_is_reduced_soundly_with_three_instances() -> None:
+    config = replace(TINY, max_instances=3, records=0)
+    ordered = check_protocol(replace(config, has_partial_order=False))
+    reduced = check_protocol(config)
+    assert ordered.violation is None
+    assert reduced.violation is None
+    assert reduced.states < 0.6 * ordered.states
+    assert reduced.quiet_states == ordered.quiet_states == 27
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_reductions_hide_no_planted_bug(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CheckConfig, "reduces_order", property(lambda _: True))

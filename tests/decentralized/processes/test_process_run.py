@@ -100,6 +100,16 @@ def test_a_run_with_delays_loses_nothing_while_it_scales() -> None:
     assert all(op.instances >= 1 for sample in loaded for op in sample.operators)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fifty_actions_with_delays_lose_nothing(seed: int) -> None:
+    result = run_processes(ProcessRunSpec(seconds=30, min_actions=50, delay_ms=(0, 20), seed=seed))
+    assert result.problems == ()
+    assert len(result.actions) >= 50
+    assert all(account.processed == result.sent > 1000 for account in result.accounts)
+    assert sum(result.messages.values()) == result.expected_messages
+
+
 @pytest.mark.slow
 def test_a_run_that_scales_too_little_fails() -> None:
     spec = ProcessRunSpec(operators=1, seconds=1, min_actions=10**6, interval_s=0.5)
