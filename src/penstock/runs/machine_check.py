@@ -69,8 +69,8 @@ def java_major(version: str) -> int | None:
     >>> java_major("17.0.15"), java_major("1.8.0_402"), java_major("21-ea")
     (17, 8, 21)
     """
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else None
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match[1]) if match else None
 
 
 def _check_python(facts: MachineFacts) -> Finding:
