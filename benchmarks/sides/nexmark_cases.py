@@ -12,7 +12,7 @@ from sides.plain import plain_q1, plain_q2, plain_q3, plain_q5, plain_q8, plain_
 
 #: Replicas of an operator: as many as a plain query has tasks.
 REPLICAS = 2
-AIM, NO_AIM = ">= 0.8", "none"
+AIM, NO_AIM = ">= 0.8", "reported, no aim"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,8 +84,9 @@ def unknown_names(tree: ast.AST) -> Iterator[str]:
 
 
 def has_member(owner: type, name: str) -> bool:
-    """Whether a class has this member, or sets it on its objects."""
-    return hasattr(owner, name) or bool(re.search(rf"self\.{name}\b", inspect.getsource(owner)))
+    """Whether a class has this member, or it or its base sets it on its objects."""
+    sources = [inspect.getsource(base) for base in owner.__mro__ if base is not object]
+    return hasattr(owner, name) or bool(re.search(rf"self\.{name}\b", "".join(sources)))
 
 
 def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr | None, ast.expr]]:

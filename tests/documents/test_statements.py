@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.policy_checks import CHECKS
-from tests.documents.pages import ROOT
+from tests.documents.pages import ROOT, blocks_of
 
 from penstock.cli.commands.reproduce import BACKENDS
 from penstock.control.policy_file import load_policy_file
@@ -25,14 +25,33 @@ def test_the_policy_of_the_contributing_guide_passes_the_contract(tmp_path: Path
         check(policy)
 
 
+def missing_files(text: str) -> list[str]:
+    """The files that a text names and that are not in the repository.
+
+    A path is below the package, below the root, or the end of a path of the package.
+    """
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.*")}
+    names = re.findall(r"`([\w./-]+\.(?:py|pyi|html)|[\w-]+/[\w./-]+\.(?:toml|json))`", text)
+    return [
+        name
+        for name in names
+        if not (ROOT / name).is_file() and not any(file.endswith(f"/{name}") for file in files)
+    ]
+
+
 def test_files_that_the_architecture_names_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    table = text.split("## The path of a decision")[1]
-    for name in re.findall(
-        r"`((?:core|control|cli|engines|lab|pipelines|topics|workloads|runs|twin|state)/[a-z_/]+\.py)`",
-        table,
-    ):
-        assert (ROOT / "src/penstock" / name).is_file(), name
+    tables = text.split("## The path of a decision")[1]
+    assert missing_files(tables) == []
+    assert missing_files("`io/sink.py`, `cluster/nothing.py`, `core/sink.py`") == [
+        "cluster/nothing.py",
+        "core/sink.py",
+    ]
+
+
+def test_the_first_pipeline_of_the_readme_is_the_example() -> None:
+    text = (ROOT / "examples" / "orders.py").read_text()
+    assert text in [block.text for block in blocks_of("README.md", "python")]
 
 
 def test_the_changelog_and_the_package_agree_on_the_version() -> None:
