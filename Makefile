@@ -96,7 +96,7 @@ chaos-pubsub: setup ## kill drivers of publish/subscribe 20 times while slices m
 soak: setup      ## 10 minutes of a pipeline on Spark under load: disk, memory, files must stay flat
 	@$(BIN)/python -m tests.tools.soak --minutes $(or $(MINUTES),10)
 
-reproduce: setup ## run the published experiments, judge every claim; about 10 minutes
+reproduce: setup ## run the published experiments, judge every claim; about 20 minutes
 	@$(BIN)/penstock reproduce all --markdown docs/reproduction.md --html runs/reproduction.html
 
 lock: setup      ## pin all dependencies again, with hashes and without addresses
