@@ -39,7 +39,7 @@ class OperatorStatus:
     restarts: int = 0
     #: Why it was restarted the last time.
     last_restart: str = ""
-    #: How long it has failed and been restarted again and again, and the last try; None if it works.
+    #: How long it has been restarting, and the number of the last try; None if it works.
     restarting_s: float | None = None
     tries: int | None = None
     late_rows: int | None = None
