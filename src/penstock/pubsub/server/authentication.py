@@ -1,4 +1,4 @@
-"""Who asks: the account of a request by its token, and what it may do."""
+"""Authentication: the account of a request by its token, and what it may do."""
 
 from starlette.requests import Request
 
