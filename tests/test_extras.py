@@ -13,7 +13,7 @@ from penstock.cli.main import main
 from penstock.demos.pictures import digits
 from penstock.demos.texts import name_shape
 from penstock.errors import InputError
-from penstock.extras import OPTIONAL, check_optional, import_optional
+from penstock.extras import OPTIONAL, check_optional, import_optional, install_command
 from penstock.nexmark.truths import difference
 from penstock.reports.canvas import new_figure
 from penstock.runs.package_versions import parse_requirement
@@ -49,33 +49,25 @@ def test_code_that_needs_a_package_names_its_extra(
     use: Callable[[], object], needs: str, bare: None
 ) -> None:
     package, extra = needs.split()
-    with pytest.raises(InputError, match=rf"needs {package}: pip install 'penstock\[{extra}\]'"):
+    with pytest.raises(InputError, match=rf"needs {package}: .* 'WHEEL\[{extra}\]'"):
         use()
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("command", "need", "extra"),
     [
-        (
-            "workload cosine --plot load.svg",
-            "--plot: needs matplotlib: pip install 'penstock[plots]'",
-        ),
-        ("run images", "pipeline images: needs scikit-learn: pip install 'penstock[demo]'"),
-        ("check dns", "pipeline dns: needs scikit-learn: pip install 'penstock[demo]'"),
-        (
-            "pubsub serve --dir service --local",
-            "penstock pubsub serve: needs starlette: pip install 'penstock[pubsub]'",
-        ),
-        (
-            "pubsub publish {}",
-            "penstock pubsub publish: needs httpx: pip install 'penstock[pubsub]'",
-        ),
-        ("nexmark verify --query q1 --events 9", "needs duckdb: pip install 'penstock[nexmark]'"),
+        ("workload cosine --plot load.svg", "--plot: needs matplotlib", "plots"),
+        ("run images", "pipeline images: needs scikit-learn", "demo"),
+        ("check dns", "pipeline dns: needs scikit-learn", "demo"),
+        ("pubsub serve --dir service --local", "penstock pubsub serve: needs starlette", "pubsub"),
+        ("pubsub publish {}", "penstock pubsub publish: needs httpx", "pubsub"),
+        ("nexmark verify --query q1 --events 9", "needs duckdb", "nexmark"),
     ],
 )
 def test_a_command_ends_with_one_line_and_exit_code_2(
     command: str,
-    message: str,
+    need: str,
+    extra: str,
     bare: None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -84,9 +76,35 @@ def test_a_command_ends_with_one_line_and_exit_code_2(
     monkeypatch.chdir(tmp_path)
     assert main(command.split()) == 2
     told = capsys.readouterr().err
-    assert told.startswith("error: ") and told.endswith(f"{message}\n")
+    assert told.startswith("error: ") and told.endswith(f"{need}: {install_command(extra)}\n")
     assert len(told.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        ("dashboard run --port 0", "uvicorn"),
+        ("top run", "rich"),
+        ("report run -o report.html", "jinja2"),
+        ("run words --metrics-port 0 --minutes 0.1", "prometheus-client"),
+    ],
+)
+def test_what_shows_a_run_needs_the_extra_dashboard(
+    command: str,
+    package: str,
+    bare: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", "--minutes", "2", "--out", "run"]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(command.split()) == 2
+    message = f"needs {package}: {install_command('dashboard')}\n"
+    assert capsys.readouterr().err.endswith(message)
 
 
 @pytest.mark.parametrize("command", ["check words", "simulate --minutes 2 --no-out", "policies"])
@@ -115,6 +133,5 @@ def test_extras_are_those_of_the_package() -> None:
         for text in texts
         if extra != "all"
     }
-    assert set(OPTIONAL.values()) <= declared
-    assert {name for name, _ in declared} == {name for name, _ in OPTIONAL.values()}
+    assert declared == {(name, extra) for name, *known in OPTIONAL.values() for extra in known}
     assert extras["all"] == [f"penstock[{','.join(sorted(set(extras) - {'all'}))}]"]

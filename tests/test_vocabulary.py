@@ -25,6 +25,8 @@ NOUNS = {
     "string",
 }
 GERUND = re.compile(r"(?<=.)(ing|ed)$")
+#: Names of variables, parameters and attributes that do not say what they hold.
+VAGUE = {"asked", "found", "one", "said", "told"}
 OLD_LIMIT = re.compile(r"_?(MOST|LEAST)_")
 
 
@@ -56,6 +58,19 @@ def assigned_names(tree: ast.Module) -> Iterator[str]:
             targets = [node.target]
         for target in targets:
             yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every variable, parameter and attribute that a module binds, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.ExceptHandler) and node.name is not None:
+            yield node.name, node.lineno
 
 
 def glossary() -> list[str]:
@@ -108,3 +123,27 @@ def test_the_glossary_has_every_word_once() -> None:
     words = glossary()
     assert {"pipeline", "operator", "replica", "snapshot", "policy", "wanted"} <= set(words)
     assert [word for word, count in Counter(words).items() if count > 1] == []
+
+
+def test_names_say_what_they_hold() -> None:
+    vague = {
+        f"{path.relative_to(SOURCE)}:{line}: {name}"
+        for path in modules()
+        for name, line in bound_names(ast.parse(path.read_text(encoding="utf-8")))
+        if name.strip("_") in VAGUE
+    }
+    assert vague == set()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "found = 1",
+        "for one in x: pass",
+        "self._asked = 1",
+        "lambda told: 0",
+        "def f(*, said): pass",
+    ],
+)
+def test_a_vague_name_is_noticed(code: str) -> None:
+    assert VAGUE & {name.strip("_") for name, _ in bound_names(ast.parse(code))}

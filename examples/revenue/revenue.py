@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from penstock import Pipeline
-from penstock.pipelines.stateful.time_windows import windows
+from penstock import Pipeline, windows
 
 ORDER = "id long, ts timestamp, customer string, amount double"
 REGIONS = {"ann": "north", "bob": "south", "cid": "north", "dee": "west", "eve": "south"}

@@ -10,7 +10,7 @@ import pytest
 from tests.contracts.policy_checks import CHECKS
 
 from penstock.control.policy_file import load_policy_file
-from penstock.control.registry import builtin_policies
+from penstock.control.registry import alone_policy, builtin_policies, host_policy
 from penstock.core import policies as room
 from penstock.core.decision import Decision, Target
 from penstock.core.policy import Policy, PolicyStyle, RunFacts
@@ -121,7 +121,6 @@ EXAMPLES = (
     r"\s*penstock [a-z]+ ",
     r"\s*policy = \[\"ds2\", \{ policy = \"hpa-cpu\", ",
     r"DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = ",
-    r"ALONE_POLICY = |HOST_POLICY = ",
     r".*(?i:engine|profile).*\"flink\"",
     r"\s*\"slo\": read_part\(ObjectiveScore, ",
 )
@@ -144,6 +143,12 @@ def lines_that_name(policy: str, source: Path = SOURCE) -> list[str]:
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_policy_is_named_in_its_own_file_only(name: str) -> None:
     assert lines_that_name(name) == []
+
+
+def test_one_policy_decides_alone_and_one_reads_hosts() -> None:
+    alone = [name for name, policy in POLICIES.items() if policy.decides_alone]
+    on_hosts = [name for name, policy in POLICIES.items() if policy.reads == "hosts"]
+    assert (alone, on_hosts) == ([alone_policy()], [host_policy()])
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -2,9 +2,11 @@
 
 Conventions of code blocks, by language:
 - console: lines that begin with "$ " are commands without Spark, the others are their exact output.
-- sh: commands that must parse; in the pages of `PLAYED` they run, in order, and must succeed.
-- shell: commands for a reader's machine; they are not checked.
+- sh: commands that must parse. In the pages of `PLAYED` all of them run, in order; in the others,
+  those that need neither Spark nor a server (`test_simulated_commands.py`).
+- shell: commands for a reader's machine; they must parse, and do not run.
 - python: runs, all blocks of a page in one namespace; blocks with `>>>` are doctests.
+- py: needs Spark or a server; it must compile. All code uses public names (`test_public_code.py`).
 `<!-- file: NAME -->` above a block saves it as a file for the commands below it.
 """
 
@@ -21,7 +23,9 @@ MADE = {
     *("benchmarks.md", "spark-results.md", "twin.md", "twin-blind.md", "reproduction.md"),
     *("reproduction-streamhub.md", "reproduction-decentralized.md"),
 }
-#: Pages whose commands really run.
+#: The reference of policies, whose commands run although it is made.
+POLICIES = "docs/policies.md"
+#: Pages whose commands all run, one after the other, as a reader would run them.
 PLAYED = ("README.md", "docs/getting-started.md")
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*?$", re.DOTALL | re.MULTILINE)

@@ -38,10 +38,6 @@ def make_script(text: str) -> str:
     return "".join([*parts, "wait\n"])
 
 
-def existing(pages: tuple[str, ...]) -> list[str]:
-    return [page for page in pages if (ROOT / page).is_file()]
-
-
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Path]:
     """A directory with the examples and the pages; what was started in it ends."""
@@ -51,7 +47,7 @@ def desk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("page", existing(PLAYED))
+@pytest.mark.parametrize("page", PLAYED)
 def test_every_command_of_the_page_succeeds(page: str, desk: Path) -> None:
     with (desk / "output.txt").open("w+") as output:
         process = subprocess.Popen(
@@ -70,6 +66,11 @@ def test_every_command_of_the_page_succeeds(page: str, desk: Path) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
         output.seek(0)
         assert code == 0, output.read()[-5000:]
+
+
+@pytest.mark.parametrize("page", PLAYED)
+def test_the_page_is_there_and_has_commands(page: str) -> None:
+    assert any(block.language == "sh" for block in find_blocks(read_page(page)))
 
 
 def test_a_page_becomes_a_script() -> None:

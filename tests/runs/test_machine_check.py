@@ -96,7 +96,10 @@ def test_an_extra_may_be_missing_but_not_of_another_version(
     found = finding("extra demo", packages=packages)
     assert found.severity == severity
     if installed != "1.9":
-        assert "pip install 'penstock[demo]'" in f"{found.message} {found.advice}"
+        assert (
+            "pip install '.[demo]' in a clone, or 'WHEEL[demo]'"
+            in f"{found.message} {found.advice}"
+        )
 
 
 def test_a_penstock_that_is_not_installed_is_a_warning() -> None:

@@ -274,9 +274,7 @@ def test_a_removal_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
     before = dict(texts(tmp_path))
     with pytest.raises(InputError) as error:
         check_description(less, tmp_path)
-    assert "operator 'total' was removed (10 rows wait for it, it remembers 7 rows" in str(
-        error.value
-    )
+    assert "operator 'total' was removed (10 rows wait for it, it has 7 rows" in str(error.value)
     assert "--allow-removal total" in str(error.value)
     assert dict(texts(tmp_path)) == before
     with pytest.raises(InputError, match="operator 'totl' was not removed"):

@@ -23,9 +23,9 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     for command, action in _actions(parser):
         key = action.option_strings[-1] if action.option_strings else str(action.metavar)
         name = command.partition(" ")[2]
-        found = completions.get(f"{name} {key}") or completions.get(key) or _path(action)
-        if found is not None and action.choices is None:
-            action.complete = found  # type: ignore[attr-defined]
+        completion = completions.get(f"{name} {key}") or completions.get(key) or _path(action)
+        if completion is not None and action.choices is None:
+            action.complete = completion  # type: ignore[attr-defined]
     return str(shtab.complete(parser, shell))
 
 

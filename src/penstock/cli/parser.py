@@ -94,7 +94,7 @@ def _fold_paragraph(lines: list[str], width: int) -> list[str]:
 def _fold_example(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
-    if found := _EXAMPLE.fullmatch(line):
-        return [*_fold_example(found[1], width), f"{'':6}{found[2]}"]
+    if example := _EXAMPLE.fullmatch(line):
+        return [*_fold_example(example[1], width), f"{'':6}{example[2]}"]
     parts = textwrap.wrap(line.strip(), width - 8, break_on_hyphens=False, break_long_words=False)
     return [f"  {parts[0]} \\", *(f"{'':6}{part} \\" for part in parts[1:-1]), f"{'':6}{parts[-1]}"]

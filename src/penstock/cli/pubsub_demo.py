@@ -44,7 +44,7 @@ def add_demo_verb(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(args: argparse.Namespace) -> int:
     """Run the demo and print what came out."""
     for package in ("starlette", "uvicorn", "sse_starlette", "httpx"):
-        check_optional(package, "penstock pubsub demo")
+        check_optional(package, "penstock pubsub demo", "pubsub")
     for option, value in (("--seconds", args.seconds), ("--peak", args.peak)):
         if not 1 <= value <= 100_000:
             raise InputError(option, f"must be from 1 to 100000, got {value:g}")

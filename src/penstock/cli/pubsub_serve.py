@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.options import add_pairs, parse_pairs
 from penstock.cli.subcommands import add_verb
-from penstock.control.registry import HOST_POLICY
+from penstock.control.registry import host_policy
 from penstock.errors import InputError
 from penstock.extras import check_optional
 
@@ -98,7 +98,7 @@ def add_serve_verbs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def run_serve(args: argparse.Namespace) -> int:
     """Serve until the process gets SIGINT or SIGTERM."""
     for package in _PACKAGES:
-        check_optional(package, "penstock pubsub serve")
+        check_optional(package, "penstock pubsub serve", "pubsub")
     if not 0 <= args.port <= 65535:
         raise InputError("--port", f"must be from 0 to 65535, got {args.port}")
 
@@ -123,7 +123,7 @@ def run_serve(args: argparse.Namespace) -> int:
 def _print_hints(args: argparse.Namespace, has_tokens: bool) -> None:
     if not has_tokens:
         command = f"penstock pubsub token --dir {args.dir} --name NAME"
-        print(f"nobody has a token yet; {command} makes one", file=sys.stderr)
+        print(f"there is no token yet; {command} makes one", file=sys.stderr)
     if args.host not in _LOOPBACK_NAMES:
         text = "other machines can connect, and connections are not encrypted: use a proxy with TLS"
         print(f"warning: {text}", file=sys.stderr)
@@ -158,7 +158,7 @@ def _open_server(
     from penstock.pubsub.server.spark_service import open_spark_server  # noqa: PLC0415
 
     check_java()
-    policy = args.policy or (HOST_POLICY if args.hosts is not None else None)
+    policy = args.policy or (host_policy() if args.hosts is not None else None)
     run_options: list[str] = []
     for name, value in (("policy", policy), ("batch", args.batch)):
         if value is not None:

@@ -77,8 +77,8 @@ def run_loop(
     requests are not read.
     """
     execution = Observation() if observes_only else Execution(engine, patience, dry_run=dry_run)
-    asked = NoRequests() if observes_only or controls is None else controls
-    ticks = _Ticks(engine, decider, execution, tolerant, asked)
+    requests = NoRequests() if observes_only or controls is None else controls
+    ticks = _Ticks(engine, decider, execution, tolerant, requests)
     at, asleep_until = schedule.start_s, 0.0
     while at < schedule.duration_s - NOISE and not stop():
         before, at = at, _wait(engine, schedule, at, clock, stop)
@@ -120,7 +120,7 @@ class _Ticks:
         controls: ControlSource,
     ) -> None:
         self._engine, self._decider, self._execution = engine, decider, execution
-        self._tolerant, self._controls, self._asked = tolerant, controls, controls.state
+        self._tolerant, self._controls, self._control = tolerant, controls, controls.state
         self._follow()
         self._events: list[Event] = []
         #: The last known status, for an engine that fails to report one.
@@ -136,7 +136,7 @@ class _Ticks:
         if snapshot is not None:
             decision, error = self._decide(snapshot)
         if snapshot is not None and decision is not None:
-            decision = constrain(decision, snapshot, self._asked)
+            decision = constrain(decision, snapshot, self._control)
         outcome = self._execution.apply_decision(decision, at)
         if outcome.applied and decision is not None:
             self._decider.note_applied(decision)
@@ -157,13 +157,13 @@ class _Ticks:
             self._events.append(FailedEvent(at=at, error=describe_error(error)))
             return
         for number, request in requests:
-            self._asked = self._asked.after(request)
+            self._control = self._control.after(request)
             self._events.append(request.to_event(at, number))
         self._follow()
 
     def _follow(self) -> None:
         if isinstance(self._execution, Execution):
-            self._execution.follow(self._asked)
+            self._execution.follow(self._control)
 
     def _observe(self, at: float) -> tuple[Snapshot | None, str]:
         try:

@@ -17,10 +17,6 @@ from penstock.errors import InputError, nearest
 GROUP = "penstock.policies"
 #: The policy of a run on Spark, and of a simulated run, that names none.
 DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY = "queueing", "ds2"
-#: The policy whose decision replicas take alone in a run without a controller.
-ALONE_POLICY = "decentralized"
-#: The policy of pipelines with hosts.
-HOST_POLICY = "enforcer"
 
 
 def builtin_policies() -> dict[str, Policy]:
@@ -31,6 +27,18 @@ def builtin_policies() -> dict[str, Policy]:
     ]
     builtin = [module.POLICY for module in modules if hasattr(module, "POLICY")]
     return {policy.name: policy for policy in sorted(builtin, key=lambda policy: policy.name)}
+
+
+@cache
+def alone_policy() -> str:
+    """Return the name of the policy by which replicas decide in a run without a controller."""
+    return next(policy.name for policy in builtin_policies().values() if policy.decides_alone)
+
+
+@cache
+def host_policy() -> str:
+    """Return the name of the policy of pipelines with hosts."""
+    return next(policy.name for policy in builtin_policies().values() if policy.reads == "hosts")
 
 
 def installed_policies() -> dict[str, Policy]:

@@ -152,8 +152,8 @@ class ControlState:
             case _:
                 others = {key: pair for key, pair in self.bounds.items() if key != name}
                 pair = (request.minimum, request.maximum)
-                asked = {} if pair == (None, None) else {name: pair}
-                return replace(self, bounds=FrozenDict({**others, **asked}))
+                bounds = {} if pair == (None, None) else {name: pair}
+                return replace(self, bounds=FrozenDict({**others, **bounds}))
 
 
 def constrain(decision: Decision, snapshot: Snapshot, state: ControlState) -> Decision:
@@ -175,10 +175,10 @@ def constrain(decision: Decision, snapshot: Snapshot, state: ControlState) -> De
         if name in snapshot.operators and name not in targets:
             current = snapshot.operators[name].parallelism
             targets[name] = Target(current, current, Reason.PINNED)
-    asked = {
+    answers = {
         name: _ask(target, snapshot.operators[name], state) for name, target in targets.items()
     }
-    return replace(decision, targets=FrozenDict(asked))
+    return replace(decision, targets=FrozenDict(answers))
 
 
 def _ask(target: Target, operator: OperatorSnapshot, state: ControlState) -> Target:

@@ -74,6 +74,8 @@ class Policy:
     measures: tuple[str, ...] = ()
     #: Whether it decides on operators, or on hosts and their slices.
     reads: Literal["operators", "hosts"] = "operators"
+    #: Whether replicas decide by it alone in a run without a controller.
+    decides_alone: bool = False
     #: Whether more load ever makes it ask for more.
     reacts: bool = True
     #: How many seconds before the present its history must reach.

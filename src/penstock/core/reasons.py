@@ -23,7 +23,7 @@ class Reason(StrEnum):
     # rates
     RATE_ABOVE_CAPACITY = "rate-above-capacity", "more records come in than these replicas carry"
     RATE_BELOW_CAPACITY = "rate-below-capacity", "fewer replicas would carry what comes in"
-    FITS = "fits", "what comes in fits what runs"
+    FITS = "fits", "the running replicas match the load"
     METRICS_MISSING = (
         "metrics-missing",
         "a measure that the formula needs is unknown or zero; without evidence nothing is changed",
@@ -76,7 +76,7 @@ class Reason(StrEnum):
         "the replicas are less busy than the target",
     )
     UTILISATION_AT_TARGET = "utilisation-at-target", "the replicas are as busy as they should be"
-    STABILISING = "stabilising", "an earlier, larger proposal is still within the window"
+    STABILISING = "stabilising", "keeps the largest proposal of the window"
     # windows of measures
     INSIDE_BAND = "inside-band", "no operator is outside its utilisation band", True
     WINDOW_NOT_FULL = "window-not-full", "not enough has been measured since the last change", True
@@ -86,7 +86,7 @@ class Reason(StrEnum):
     INSTANCES_DUPLICATE = "instances-duplicate", "instances are above their upper threshold"
     INSTANCES_STOP = "instances-stop", "instances are below their lower threshold"
     NO_VOTE = "no-vote", "no replica has decided since the last tick", True
-    LOAD_IN_RANGE = "load-in-range", "each instance's load is between the thresholds", True
+    LOAD_IN_RANGE = "load-in-range", "the load of each replica is between the thresholds", True
     # fixed sizes
     FIXED = "fixed", "this policy never changes"
     SIZED_FOR_PEAK = "sized-for-peak", "just enough replicas for the highest rate"
@@ -95,14 +95,14 @@ class Reason(StrEnum):
     MEAN_BELOW_RANGE = "mean-below-range", "the hosts are too idle on average"
     HOST_ABOVE_RANGE = "host-above-range", "one host is too busy"
     HOST_BELOW_RANGE = "host-below-range", "one host is too idle"
-    IN_RANGE = "in-range", "every host is where it should be", True
+    IN_RANGE = "in-range", "the load of every host is within its range", True
     WAITING = "waiting", "out of range, but not yet for long enough", True
     GRACE = "grace", "slices were moved a moment ago", True
     # guards
     OVERPROVISIONED = "overprovisioned", "head room was added"
     WITHIN_TOLERANCE = "within-tolerance", "too close to what runs to be worth a change"
     DRAINING = "draining", "the queue is still being worked off"
-    STEP_LIMITED = "step-limited", "more than one action may add"
+    STEP_LIMITED = "step-limited", "the change is limited to the maximum step"
     CAPPED_BY_MAXIMUM = "capped-by-maximum", "more than the operator may have"
     RAISED_TO_MINIMUM = "raised-to-minimum", "less than one replica"
     OVER_BUDGET = "over-budget", "all demands together exceed the budget, so each gives way"

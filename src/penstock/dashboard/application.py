@@ -141,14 +141,14 @@ class DashboardPages:
         try:
             if len(body) > MAX_BODY_BYTES:
                 raise InputError("", "the request is too large")
-            reader, asked = self._read_control(body)
+            reader, order = self._read_control(body)
         except InputError as error:
             return self._refuse(error)
         if not reader.is_live:
             problem = "is not running: nobody would read the request"
             return self._refuse(InputError("run", problem), 409)
-        await asyncio.to_thread(append_request, reader.directory, asked)
-        return self._responses.JSONResponse({"accepted": asked.to_json()}, 202)
+        await asyncio.to_thread(append_request, reader.directory, order)
+        return self._responses.JSONResponse({"accepted": order.to_json()}, 202)
 
     def _read_control(self, body: bytes) -> tuple[RunReader, ControlRequest]:
         try:
@@ -160,12 +160,12 @@ class DashboardPages:
         reader = self._library.reader(data.pop("run"))
         if reader.spec.get("controller") == "none":
             raise InputError("run", "its replicas decide themselves: no loop reads the request")
-        asked = ControlRequest.from_json({**data, "at": round(time.time(), 3)})
+        order = ControlRequest.from_json({**data, "at": round(time.time(), 3)})
         with reader.open():
             operators = reader.columns_now().operators
-        if asked.operator and asked.operator not in operators:
-            raise InputError("operator", f"there is no operator {asked.operator!r}")
-        return reader, asked
+        if order.operator and order.operator not in operators:
+            raise InputError("operator", f"there is no operator {order.operator!r}")
+        return reader, order
 
 
 @cache

@@ -28,8 +28,8 @@ class RunLibrary:
 
     def names(self) -> list[str]:
         """Return the runs by their path below the directory, the newest first; "." is itself."""
-        found = [(_written(path), name) for name, path in self._find(self.root, MAX_DEPTH)]
-        return [name for _, name in sorted(found, reverse=True)[:MAX_RUNS]]
+        runs = [(_written(path), name) for name, path in self._find(self.root, MAX_DEPTH)]
+        return [name for _, name in sorted(runs, reverse=True)[:MAX_RUNS]]
 
     def reader(self, name: str) -> RunReader:
         """Return the reader of a run; `InputError` if there is no such run here."""

@@ -1,4 +1,4 @@
-"""What a node is told and what it answers: commands, messages between nodes, effects."""
+"""Commands, messages and effects of the protocol."""
 
 from dataclasses import dataclass
 

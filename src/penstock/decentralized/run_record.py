@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.control.decider import Decider
 from penstock.control.loop import LoopSchedule, Tick
-from penstock.control.registry import ALONE_POLICY, builtin_policies
+from penstock.control.registry import alone_policy, builtin_policies
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.instance_decision import DecentralizedParams, ideal, probability
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
@@ -28,7 +28,7 @@ from penstock.runs.result import RunResult
 from penstock.runs.run_directory import LOCK, begin_run, finish_run
 from penstock.runs.scores import Scores
 
-_POLICY = builtin_policies()[ALONE_POLICY]
+_POLICY = builtin_policies()[alone_policy()]
 #: The engine of a spec: simulated instances, or processes.
 SIMULATED, PROCESSES = "instances", "processes"
 
@@ -190,7 +190,7 @@ def make_spec(
     return {
         "query": pipeline,
         "workload": load,
-        "policy": ALONE_POLICY,
+        "policy": alone_policy(),
         "engine": engine,
         "controller": "none",
         "seed": seed,

@@ -124,7 +124,7 @@ def _operators(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Pipel
             yield PipelineChange(
                 what=f"operator {name!r} was removed",
                 verdict="needs a declaration",
-                hint=f"--allow-removal {name} drops what it has not read and what it remembers;"
+                hint=f"--allow-removal {name} drops what it has not read and its state;"
                 f" if it has another name now, declare that one with was={name!r}",
                 removed=name,
             )

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.control.registry import HOST_POLICY
+from penstock.control.registry import host_policy
 from penstock.pipelines.host_declaration import Hosts
 from penstock.pubsub.client import Client
 from penstock.pubsub.demo import demo_space
@@ -30,7 +30,7 @@ OPTIONS = PubSubOptions(
 )
 RUN_OPTIONS = (
     *("--batch", "0.5", "--interval", "2"),
-    *("--policy", HOST_POLICY, "--param", "hold_s=4", "--param", "grace_s=6"),
+    *("--policy", host_policy(), "--param", "hold_s=4", "--param", "grace_s=6"),
 )
 
 

@@ -25,8 +25,8 @@ def machine_text(findings: Sequence[Finding]) -> str:
 
 def machine_json(findings: Sequence[Finding]) -> dict[str, Any]:
     """Return the findings as a JSON object; `result` is the worst of them."""
-    found = {finding.severity for finding in findings}
-    worst = next(each for each in reversed(Severity) if each in found or each is Severity.OK)
+    severities = {finding.severity for finding in findings}
+    worst = next(each for each in reversed(Severity) if each in severities or each is Severity.OK)
     return {
         "result": worst.value,
         "findings": [

@@ -95,8 +95,8 @@ def _read(name: str, value: Any, known: Mapping[str, inspect.Parameter]) -> Any:
 
 def demo_names() -> tuple[str, ...]:
     """Names of the demo pipelines: one for each module in `demos/`."""
-    found = (info.name for info in pkgutil.iter_modules(demos.__path__) if not info.ispkg)
-    return tuple(sorted(name.replace("_", "-") for name in found))
+    names = (info.name for info in pkgutil.iter_modules(demos.__path__) if not info.ispkg)
+    return tuple(sorted(name.replace("_", "-") for name in names))
 
 
 def load_pipeline(name: str) -> Pipeline:

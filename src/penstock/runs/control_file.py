@@ -71,20 +71,20 @@ class ControlFile:
                 data = stream.read()
         except OSError:  # nobody has asked yet
             return []
-        found: list[tuple[int, ControlRequest | None]] = []
+        requests: list[tuple[int, ControlRequest | None]] = []
         for line in data.splitlines(keepends=True)[:limit]:
             if not line.endswith(b"\n"):
                 break
             self._size += len(line)
             self._number += 1
             try:
-                found.append((self._number, _parse(line)))
+                requests.append((self._number, _parse(line)))
             except InputError as error:
                 self._error = error.at(f"{self._path.name}:{self._number}")
-                found.append((self._number, None))
+                requests.append((self._number, None))
                 if limit is None:
                     break
-        return found
+        return requests
 
 
 def _parse(line: bytes) -> ControlRequest:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from penstock.control.registry import ALONE_POLICY
+from penstock.control.registry import alone_policy
 from penstock.core.instance_decision import DecentralizedParams
 from penstock.core.params import Params, look_up
 from penstock.engines.microbatch.replica_vote import VotingRules
@@ -17,7 +17,7 @@ def check_controller(spec: SparkSpec, pipeline: Pipeline, room: int | None) -> N
     if spec.is_controlled:
         return
     useless = {
-        f"--policy {spec.policy}": spec.policy != ALONE_POLICY,
+        f"--policy {spec.policy}": spec.policy != alone_policy(),
         **{f"--guard {name}": True for name in spec.guards},
         "--dry-run": spec.dry_run,
     }
@@ -25,7 +25,7 @@ def check_controller(spec: SparkSpec, pipeline: Pipeline, room: int | None) -> N
     if given:
         problem = f"without a control loop there is nothing that obeys {', '.join(given)}"
         hint = (
-            f"leave it out, or use the loop with --policy {ALONE_POLICY}; replicas keep to"
+            f"leave it out, or use the loop with --policy {alone_policy()}; replicas keep to"
             " min_replicas and max_replicas of their operator"
         )
         raise InputError("--controller none", problem, hint)

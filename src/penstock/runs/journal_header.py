@@ -98,11 +98,13 @@ def decider_of(
     Parameters of the run stay with its policy; those given here come in addition.
     """
     ran = policy_asked(header)
-    found = find_policy(policy or ran)
+    decider_policy = find_policy(policy or ran)
     kept = header.get("params", {}) if policy in ("", ran) else {}
     return Decider(
-        found,
-        found.params.parse({**kept, **(params or {})}, f"parameter of {found.name}"),
+        decider_policy,
+        decider_policy.params.parse(
+            {**kept, **(params or {})}, f"parameter of {decider_policy.name}"
+        ),
         # what replicas decided alone passed no guard
         None
         if policy in ("", ran) and is_uncontrolled(header) and not guards

@@ -152,13 +152,13 @@ class JournalIndex:
 
     def _files(self) -> list[Path]:
         files = [*older_parts(self._path), self._path]
-        found: dict[int, Path] = {}
+        paths: dict[int, Path] = {}
         for path in files:  # a part that is put aside has two names for a moment
             try:
-                found[path.stat().st_ino] = path
+                paths[path.stat().st_ino] = path
             except OSError:
                 continue
-        return list(found.values())
+        return list(paths.values())
 
 
 def read_tick(data: Mapping[str, Any]) -> Tick | None:

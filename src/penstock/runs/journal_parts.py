@@ -46,6 +46,6 @@ def part_path(path: Path, number: int) -> Path:
 
 def older_parts(path: Path) -> list[Path]:
     """Return the files of older parts, oldest first."""
-    found = path.parent.glob(f"{path.stem}.[0-9]*{path.suffix}")
-    named = [part for part in found if part.name.split(".")[1].isdecimal()]
+    parts = path.parent.glob(f"{path.stem}.[0-9]*{path.suffix}")
+    named = [part for part in parts if part.name.split(".")[1].isdecimal()]
     return sorted(named, key=lambda part: int(part.name.split(".")[1]))

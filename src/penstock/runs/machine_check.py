@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from penstock.extras import install_command
 from penstock.runs.machine_facts import MachineFacts
 from penstock.runs.package_versions import PackageVersion
 
@@ -68,8 +69,8 @@ def java_major(version: str) -> int | None:
     >>> java_major("17.0.15"), java_major("1.8.0_402"), java_major("21-ea")
     (17, 8, 21)
     """
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else None
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match[1]) if match else None
 
 
 def _check_python(facts: MachineFacts) -> Finding:
@@ -123,7 +124,7 @@ def _check_extras(packages: Sequence[PackageVersion]) -> Iterator[Finding]:
     for package in packages:
         if not package.extra:
             continue
-        check, advice = f"extra {package.extra}", f"pip install 'penstock[{package.extra}]'"
+        check, advice = f"extra {package.extra}", install_command(package.extra)
         if package.installed is None:
             message = f"{package.name} is not installed; optional: {advice}"
             yield Finding(check, Severity.OK, message)

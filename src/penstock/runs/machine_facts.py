@@ -80,8 +80,8 @@ def _read_java_version(java: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = _JAVA_VERSION.search(done.stderr + done.stdout)
-    return found[1] if found else None
+    match = _JAVA_VERSION.search(done.stderr + done.stdout)
+    return match[1] if match else None
 
 
 def _count_cores() -> int:

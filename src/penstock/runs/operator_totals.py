@@ -15,13 +15,13 @@ from penstock.topics.embedded.topic import Topic
 
 def read_accounts(pipeline: Pipeline, layout: RunLayout) -> dict[str, OperatorAccount]:
     """Return the account of each operator that reads topics and keeps records."""
-    found = {}
+    totals = {}
     for name, operator in pipeline.operators.items():
         directory = layout.batches(name)
         record = BatchLog(directory).last() if directory.is_dir() and operator.reads else None
         if record is not None:
-            found[name] = _account(layout, operator, record)
-    return found
+            totals[name] = _account(layout, operator, record)
+    return totals
 
 
 def _account(layout: RunLayout, operator: Operator, record: BatchRecord) -> OperatorAccount:

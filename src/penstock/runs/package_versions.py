@@ -44,13 +44,13 @@ def parse_requirement(text: str, installed: str | None = None) -> PackageVersion
     >>> parse_requirement("scikit-learn<2,>=1.6; extra == 'demo'").extra
     'demo'
     """
-    found = _REQUIREMENT.match(text)
-    if found is None:
+    match = _REQUIREMENT.match(text)
+    if match is None:
         raise ValueError(f"not a requirement: {text!r}")
-    bounds = sorted(found[2].replace(" ", "").strip("()").split(","), reverse=True)
+    bounds = sorted(match[2].replace(" ", "").strip("()").split(","), reverse=True)
     supported = ",".join(part for part in bounds if part)
     return PackageVersion(
-        name=found[1], extra=found[3] or "", supported=supported, installed=installed
+        name=match[1], extra=match[3] or "", supported=supported, installed=installed
     )
 
 
@@ -76,8 +76,8 @@ def _installed_version(package: str) -> str | None:
 
 def _numbers(version: str) -> tuple[int, ...]:
     """Return the leading numbers without trailing zeros: 5.0 is 5, and 5.0.dev1 counts as 5."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    numbers = [int(part) for part in found[0].split(".")] if found else [0]
+    match = re.match(r"\d+(\.\d+)*", version)
+    numbers = [int(part) for part in match[0].split(".")] if match else [0]
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)

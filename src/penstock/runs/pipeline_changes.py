@@ -45,9 +45,9 @@ def check_description(
     if old is None:
         write_json(path, new)
         return []
-    found = compare_with_run(pipeline, directory)
-    _refuse(found, directory, allow_removal)
-    removed = [change.removed for change in found if change.removed]
+    changes = compare_with_run(pipeline, directory)
+    _refuse(changes, directory, allow_removal)
+    removed = [change.removed for change in changes if change.removed]
     renames = find_renames(old, new)
     after = {**new, EARLIER: _earlier_names(old, renames.operators, new)}
     if renames or removed:
@@ -56,7 +56,7 @@ def check_description(
         migrate(layout, migration, path)
     else:
         write_json(path, after if after[EARLIER] else new)
-    return [f"changed since the run began: {change.what}" for change in found]
+    return [f"changed since the run began: {change.what}" for change in changes]
 
 
 def compare_with_run(pipeline: Pipeline, directory: Path) -> list[PipelineChange]:
@@ -68,13 +68,13 @@ def compare_with_run(pipeline: Pipeline, directory: Path) -> list[PipelineChange
         return []
     new = describe(pipeline)
     layout = RunLayout(directory.resolve())
-    found = [_with_loss(change, old, layout) for change in find_changes(old, new)]
+    changes = [_with_loss(change, old, layout) for change in find_changes(old, new)]
     renames = find_renames(old, new)
     before = {now: was for was, now in renames.topics.items()}
-    if all(change.verdict != "refused" for change in found):
-        found += _topics_on_disk(pipeline, layout, before)
-        found += _names_on_disk(layout, renames.topics)
-    return sorted(found, key=lambda change: change.is_compatible)
+    if all(change.verdict != "refused" for change in changes):
+        changes += _topics_on_disk(pipeline, layout, before)
+        changes += _names_on_disk(layout, renames.topics)
+    return sorted(changes, key=lambda change: change.is_compatible)
 
 
 def earlier_names(directory: Path) -> dict[str, str]:
@@ -84,16 +84,16 @@ def earlier_names(directory: Path) -> dict[str, str]:
 
 
 def _refuse(
-    found: Sequence[PipelineChange], directory: Path, allow_removal: Collection[str]
+    changes: Sequence[PipelineChange], directory: Path, allow_removal: Collection[str]
 ) -> None:
-    removed = [change.removed for change in found if change.removed]
+    removed = [change.removed for change in changes if change.removed]
     for name in allow_removal:
         if name not in removed:
             problem = f"operator {name!r} was not removed from the pipeline"
             raise InputError("--allow-removal", problem, nearest(name, removed))
     wrong = [
         change
-        for change in found
+        for change in changes
         if not change.is_compatible and not (change.removed and change.removed in allow_removal)
     ]
     if wrong:
@@ -137,15 +137,15 @@ def _state_of(layout: RunLayout, operator: str) -> list[str]:
     record = BatchLog(layout.batches(operator)).last()
     if record is not None and record.state is not None:
         rows = sum(file.rows for files in record.state.state_files.values() for file in files)
-        return [f"it remembers {pretty(rows)} rows of state"]
-    return ["it remembers state of Spark"] if layout.native(operator).is_file() else []
+        return [f"it has {pretty(rows)} rows of state"]
+    return ["it has state of Spark"] if layout.native(operator).is_file() else []
 
 
 def _topics_on_disk(
     pipeline: Pipeline, layout: RunLayout, before: Mapping[str, str]
 ) -> list[PipelineChange]:
     """What the topics themselves say; a description does not know the columns of all of them."""
-    found = []
+    changes = []
     for name, topic in pipeline.topics.items():
         directory = layout.topic(before.get(name, name))
         if topic.schema is None or not directory.is_dir():
@@ -154,8 +154,8 @@ def _topics_on_disk(
             check_topic(directory, topic.schema, topic.partition)
         except InputError as wrong:
             what = f"topic {name!r}: {wrong.field}: {wrong.problem}"
-            found.append(PipelineChange(what=what, verdict="refused", hint=wrong.hint))
-    return found
+            changes.append(PipelineChange(what=what, verdict="refused", hint=wrong.hint))
+    return changes
 
 
 def _names_on_disk(layout: RunLayout, topics: Mapping[str, str]) -> list[PipelineChange]:

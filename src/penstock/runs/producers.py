@@ -22,7 +22,7 @@ PATIENCE_S = 10.0
 
 
 @dataclass(slots=True)
-class _One:
+class _TopicProducer:
     """One producer."""
 
     feed: Feed
@@ -41,7 +41,7 @@ class ProducerThreads:
     def __init__(self, pipeline: Pipeline, layout: RunLayout, load: Workload, seed: int) -> None:
         self._layout, self._load = layout, load
         self._feeds = [
-            _One(feed, load * feed.share, seed + i)
+            _TopicProducer(feed, load * feed.share, seed + i)
             for i, feed in enumerate(pipeline.feeds.values())
         ]
         self._stop = threading.Event()
@@ -53,23 +53,29 @@ class ProducerThreads:
         """Begin; the topics are there already."""
         self.begin_s = min(map(self._second_of, self._feeds), default=0.0)
         self._began_at = time.monotonic()
-        for one in self._feeds:
-            one.thread = threading.Thread(
-                target=self._feed, args=(one,), name=f"producer of {one.feed.topic}", daemon=True
+        for producer in self._feeds:
+            producer.thread = threading.Thread(
+                target=self._feed,
+                args=(producer,),
+                name=f"producer of {producer.feed.topic}",
+                daemon=True,
             )
-            one.thread.start()
+            producer.thread.start()
 
     def stop(self) -> None:
         """Write no more; what is being written is written."""
         self._stop.set()
-        for one in self._feeds:
-            if one.thread is not None:
-                one.thread.join(PATIENCE_S)
+        for producer in self._feeds:
+            if producer.thread is not None:
+                producer.thread.join(PATIENCE_S)
 
     @property
     def is_done(self) -> bool:
         """Whether nothing more will come."""
-        return all(one.thread is not None and not one.thread.is_alive() for one in self._feeds)
+        return all(
+            producer.thread is not None and not producer.thread.is_alive()
+            for producer in self._feeds
+        )
 
     @property
     def second(self) -> float:
@@ -81,24 +87,26 @@ class ProducerThreads:
     @property
     def error(self) -> BaseException | None:
         """What ended a producer before its time."""
-        return next((one.error for one in self._feeds if one.error is not None), None)
+        return next(
+            (producer.error for producer in self._feeds if producer.error is not None), None
+        )
 
-    def _second_of(self, one: _One) -> float:
-        schedule = schedule_of(one.load, one.feed.arrivals, one.seed)
-        held = self._topic(one).end
-        schedule.skip(held)
-        return min(schedule.next_s(), self._load.duration_s) if held else 0.0
+    def _second_of(self, producer: _TopicProducer) -> float:
+        schedule = schedule_of(producer.load, producer.feed.arrivals, producer.seed)
+        end = self._topic(producer).end
+        schedule.skip(end)
+        return min(schedule.next_s(), self._load.duration_s) if end else 0.0
 
-    def _feed(self, one: _One) -> None:
+    def _feed(self, producer: _TopicProducer) -> None:
         try:
-            topic = self._topic(one)  # a topic object is not for several threads
-            rows = fit_producer(one.feed.make, without_event(topic.schema))
+            topic = self._topic(producer)  # a topic object is not for several threads
+            rows = fit_producer(producer.feed.make, without_event(topic.schema))
             with TopicWriter(topic, WRITER) as writer:
-                Producer(writer, rows, one.load, arrivals=one.feed.arrivals, seed=one.seed).run(
-                    stop=self._stop
-                )
+                Producer(
+                    writer, rows, producer.load, arrivals=producer.feed.arrivals, seed=producer.seed
+                ).run(stop=self._stop)
         except BaseException as error:
-            one.error = error
+            producer.error = error
 
-    def _topic(self, one: _One) -> Topic:
-        return Topic.open(self._layout.topic(one.feed.topic))
+    def _topic(self, producer: _TopicProducer) -> Topic:
+        return Topic.open(self._layout.topic(producer.feed.topic))

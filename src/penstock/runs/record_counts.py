@@ -54,34 +54,34 @@ class RecordCounts:
     @property
     def doubled(self) -> int | None:
         """Rows whose number was there already."""
-        known = [found.doubled for found in self.topics if found.doubled is not None]
+        known = [topic.doubled for topic in self.topics if topic.doubled is not None]
         return sum(known) if known else None
 
     @property
     def strange(self) -> int:
         """Rows with numbers that were never offered."""
-        return sum(found.strange or 0 for found in self.topics)
+        return sum(topic.strange or 0 for topic in self.topics)
 
 
 def count_records(pipeline: Pipeline, topics: Path) -> RecordCounts:
     """Count the records of a run whose topics are in this directory."""
     firsts = {name: _open(topics / name) for name in first_topics(pipeline)}
     offered = sum(topic.end for topic in firsts.values() if topic)
-    found, seen = [], []
+    counts, seen = [], []
     for name in last_topics(pipeline):
         topic = _open(topics / name)
         if topic is None:
-            found.append(LastTopic(topic=name, rows=0))
+            counts.append(LastTopic(topic=name, rows=0))
             continue
         source = _only_source(pipeline, name)
         numbered = firsts.get(source) if source else None
         if numbered is None or not (_has_numbers(numbered) and _has_ids(topic)):
-            found.append(LastTopic(topic=name, rows=topic.end))
+            counts.append(LastTopic(topic=name, rows=topic.end))
             continue
         there, known = _numbers(topic, numbered.end)
         seen.append(there)
         distinct = int(there.sum())
-        found.append(
+        counts.append(
             LastTopic(
                 topic=name,
                 rows=topic.end,
@@ -93,7 +93,7 @@ def count_records(pipeline: Pipeline, topics: Path) -> RecordCounts:
     aside = (_open(topics / name) for name in _errors(pipeline))
     return RecordCounts(
         offered=offered,
-        topics=tuple(found),
+        topics=tuple(counts),
         complete=int(np.logical_and.reduce(seen).sum()) if seen and len(firsts) == 1 else None,
         put_aside=sum(topic.end for topic in aside if topic),
     )
@@ -108,10 +108,10 @@ def first_topics(pipeline: Pipeline) -> tuple[str, ...]:
 def readers_of(pipeline: Pipeline) -> list[tuple[str, ...]]:
     """For each topic that records come into, the operators that read it."""
     operators = pipeline.operators.values()
-    found = [
+    readers = [
         tuple(o.name for o in operators if topic in o.reads) for topic in first_topics(pipeline)
     ]
-    return [names for names in found if names]
+    return [names for names in readers if names]
 
 
 def last_topics(pipeline: Pipeline) -> tuple[str, ...]:

@@ -42,12 +42,12 @@ def count_room(
     return slots
 
 
-def choose_initial(asked: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
+def choose_initial(wanted: Mapping[str, int] | int | None, pipeline: Pipeline) -> Mapping[str, int]:
     """Return the replicas of each operator at the start that differ from what it declares."""
     scaled = {name: op.options for name, op in pipeline.operators.items() if op.scales}
-    if asked is None:
+    if wanted is None:
         return {}
-    given = asked if isinstance(asked, Mapping) else dict.fromkeys(scaled, asked)
+    given = wanted if isinstance(wanted, Mapping) else dict.fromkeys(scaled, wanted)
     for name, replicas in given.items():
         if name not in scaled:
             raise InputError("--initial", f"there is no operator {name!r}", nearest(name, scaled))

@@ -97,8 +97,8 @@ def open_run(
     """
     if not resume or not (directory / SPEC_FILE).is_file():
         return begin_run(directory, spec, header, limits)
-    held = _read_asked(directory / SPEC_FILE)["spec"]
-    difference = _first_difference(held, tomllib.loads(spec_toml(spec))["spec"])
+    old = _read_checked(directory / SPEC_FILE)["spec"]
+    difference = _first_difference(old, tomllib.loads(spec_toml(spec))["spec"])
     if difference is not None:
         field, before, now = difference
         hint = f"ask for the same as its {SPEC_FILE}, or choose another directory with --out DIR"
@@ -133,15 +133,15 @@ def spec_toml(spec: Mapping[str, Any]) -> str:
 
 
 def _first_difference(
-    held: Mapping[str, Any], asked: Mapping[str, Any], under: str = ""
+    old: Mapping[str, Any], new: Mapping[str, Any], under: str = ""
 ) -> tuple[str, str, str] | None:
     """Where two specs part: the field, and what stands there in each.
 
     >>> _first_difference({"policy": "mine", "guards": {"budget": 8}}, {"policy": "mine"})
     ('guards.budget', '8', 'nothing')
     """
-    for key in {**held, **asked}:
-        before, now = held.get(key, {}), asked.get(key, {})
+    for key in {**old, **new}:
+        before, now = old.get(key, {}), new.get(key, {})
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             inner = _first_difference(before, now, f"{under}{key}.")
             if inner is not None:
@@ -174,18 +174,18 @@ def read_run(directory: Path) -> RunDirectory:
 
 def read_spec_file(path: Path) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """Read `run.toml`: the spec, and the versions that ran it."""
-    asked = _read_asked(path)
-    return asked["spec"], {key: str(asked.get(key, "")) for key in ("penstock", "python")}
+    content = _read_checked(path)
+    return content["spec"], {key: str(content.get(key, "")) for key in ("penstock", "python")}
 
 
-def _read_asked(path: Path) -> dict[str, Any]:
-    asked = read_toml(path)
-    if asked.get("version") != VERSION:
-        problem = f"cannot read version {asked.get('version')}, only {VERSION}"
+def _read_checked(path: Path) -> dict[str, Any]:
+    content = read_toml(path)
+    if content.get("version") != VERSION:
+        problem = f"cannot read version {content.get('version')}, only {VERSION}"
         raise InputError("version", problem, where=str(path))
-    if not isinstance(asked.get("spec"), Mapping):
+    if not isinstance(content.get("spec"), Mapping):
         raise InputError("spec", "missing", where=str(path))
-    return {**asked, "spec": with_current_names(asked["spec"])}
+    return {**content, "spec": with_current_names(content["spec"])}
 
 
 def read_result(path: Path) -> RunResult | None:

@@ -38,7 +38,7 @@ def stop_run(run: Path, timeout_s: float, say: Callable[[str], None]) -> bool:
         _ask(run, holder)
         say(f"asked process {holder.pid} to stop; waiting for running batches to end")
     else:
-        say(f"the driver of {run} is gone already; waiting for what it started to end")
+        say(f"the driver of {run} has ended; waiting for its child processes")
     _wait(run, timeout_s, say)
     return True
 
@@ -84,15 +84,15 @@ def _ask(run: Path, holder: Holder) -> None:
 
 
 def _wait(run: Path, timeout_s: float, say: Callable[[str], None]) -> None:
-    began = said = time.monotonic()
+    began = reported_at = time.monotonic()
     while (holder := find_holder(run / LOCK)) is not None:
         now = time.monotonic()
         if now - began >= timeout_s:
             problem = f"{run} is still held by process {holder.pid} after {timeout_s:g} s"
             hint = "a second penstock stop ends it at once; penstock run --resume resumes it"
             raise PenstockError(f"{problem}\nhint: {hint}")
-        if now - said >= _SAY_S:
-            said = now
+        if now - reported_at >= _SAY_S:
+            reported_at = now
             say(f"still waiting after {now - began:.0f} s: {what_it_waits_for(run, holder)}")
         time.sleep(_POLL_S)
 

@@ -81,8 +81,9 @@ class PreparedSimulation(PreparedRun):
                 on_tick(tick)
         _LOG.info("simulation finished: %s, seed %d", label, spec.seed)
         possible = rescales_possible(self.duration_s, self.interval_s, self.guards)
-        asked = self.spec.to_json()
-        return RunResult(spec=asked, scores=scores.result(), rescales_possible=possible)
+        return RunResult(
+            spec=self.spec.to_json(), scores=scores.result(), rescales_possible=possible
+        )
 
 
 def prepare_simulation(

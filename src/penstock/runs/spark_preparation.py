@@ -246,12 +246,12 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
 def _guards(spec: SparkSpec, objective_s: float | None, room_for: int | None) -> Mapping[str, Any]:
     if not spec.is_controlled:  # nobody sees all replicas; each operator keeps its bounds
         return {}
-    asked = spec.guards
+    guards = spec.guards
     # replicas without room would only take turns
     room = {"budget": room_for} if room_for is not None else {}
     draining = {"hold_while_draining": DRAIN_SHARE * objective_s} if objective_s else {}
-    is_told = any(name.startswith("cooldown") for name in asked)
-    return {**room, **draining, **({} if is_told else COOLDOWNS), **asked}
+    is_told = any(name.startswith("cooldown") for name in guards)
+    return {**room, **draining, **({} if is_told else COOLDOWNS), **guards}
 
 
 def _run_facts(pipeline: Pipeline, load: Workload | None, objective_s: float | None) -> RunFacts:

@@ -6,11 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from penstock.control.registry import (
-    ALONE_POLICY,
-    DEFAULT_POLICY,
-    DEFAULT_SIMULATED_POLICY,
-)
+from penstock.control.registry import DEFAULT_POLICY, DEFAULT_SIMULATED_POLICY, alone_policy
 from penstock.core.frozen_dict import FrozenDict, freeze, thaw
 from penstock.errors import InputError, nearest
 from penstock.runs.run_directory import SPEC_FILE
@@ -127,10 +123,10 @@ class SparkSpec(RunSpec):
 def default_policy(controller: str | None) -> str:
     """Return the policy of a run on Spark that names none.
 
-    >>> default_policy("none") == ALONE_POLICY, default_policy(None) == DEFAULT_POLICY
+    >>> default_policy("none") == alone_policy(), default_policy(None) == DEFAULT_POLICY
     (True, True)
     """
-    return ALONE_POLICY if controller == ALONE else DEFAULT_POLICY
+    return alone_policy() if controller == ALONE else DEFAULT_POLICY
 
 
 def read_spec(directory: Path) -> SparkSpec:

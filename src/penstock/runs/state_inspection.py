@@ -31,8 +31,8 @@ def check_states(run: Path) -> dict[str, list[StateDamage]]:
     """Read every byte of the state and of the batch records; list damage by operator."""
     records = check_records(run)
     damage = {
-        name: [StateDamage(file=each.file, problem=each.problem, slices=()) for each in found]
-        for name, found in records.items()
+        name: [StateDamage(file=each.file, problem=each.problem, slices=()) for each in damages]
+        for name, damages in records.items()
     }
     try:
         damage |= {state.operator: state.check() for state in find_states(run)}

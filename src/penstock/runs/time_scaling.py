@@ -1,7 +1,7 @@
-"""A run in less time: everything that is a time of the workload or of the loop gets shorter.
+"""Divides the times of a workload and of the loop by a factor.
 
-What a record takes, how many come a second and what latency is wanted stay as they are: a
-replica carries as much as ever, and decisions come as often in the life of the workload.
+Service times, rates and objectives stay: a replica has the same capacity, and the workload gets as
+many decisions.
 """
 
 import math

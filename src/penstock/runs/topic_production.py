@@ -114,11 +114,11 @@ def _function(text: str) -> MakeRows:
     if not file.endswith(".py"):
         raise InputError("--rows", f"must be FILE.py:function, got {text!r}")
     module = load_file(Path(file))
-    found: MakeRows | None = getattr(module, name, None)
-    if not callable(found):
+    make: MakeRows | None = getattr(module, name, None)
+    if not callable(make):
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise InputError("--rows", f"there is no function {name!r}", nearest(name, functions), file)
-    return found
+    return make
 
 
 def plain_rows(seed: int) -> Callable[[int, pa.Array], pa.Table]:

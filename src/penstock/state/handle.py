@@ -118,15 +118,15 @@ class State:
 
         The result has one row for each key, in their order.
         """
-        asked = self._layout.take_keys(keys)
-        hashes = hash_keys(asked.columns)
+        wanted = self._layout.take_keys(keys)
+        hashes = hash_keys(wanted.columns)
         # values of the keys found so far, and for each key its position in them
         parts: list[pa.RecordBatch] = []
         size, places = 0, np.zeros(len(hashes), np.int64)
         has_row = np.zeros(len(hashes), np.bool_)
         # sorted like the layers, which uses caches better
         left = np.argsort(hashes)
-        columns = take_all(asked.columns, left)
+        columns = take_all(wanted.columns, left)
         for layer in (*self._mine, *self._below):
             if not len(left):
                 break
@@ -140,7 +140,7 @@ class State:
                 size += len(rows)
             if (inside >= 0).any():
                 left = left[inside < 0]
-                columns = take_all(asked.columns, left)
+                columns = take_all(wanted.columns, left)
         return self._result(parts, pa.array(places, mask=~has_row), pa.array(has_row))
 
     def put(self, rows: Rows, timers: pa.Array | None = None) -> None:
@@ -155,9 +155,9 @@ class State:
 
     def delete(self, keys: Rows) -> None:
         """Delete keys; missing ones are ignored."""
-        asked = self._layout.take_keys(keys)
-        empty = [pa.nulls(len(asked), field.type) for field in self._layout.values]
-        self._add([*asked.columns, *empty], same(NEVER, len(asked)), gone=True)
+        rows = self._layout.take_keys(keys)
+        empty = [pa.nulls(len(rows), field.type) for field in self._layout.values]
+        self._add([*rows.columns, *empty], same(NEVER, len(rows)), gone=True)
 
     def due(self) -> pa.RecordBatch:
         """Return the rows whose timer the watermark has passed, sorted by timer; each fires once.

@@ -124,7 +124,7 @@ def test_a_result_names_every_problem() -> None:
         "sink lost 1: 27",
         "the counts at the sink are wrong",
         "wrong neighbours: parse-1",
-        "0 scaling actions, 1 were asked for (--min-actions)",
+        "0 scaling actions, --min-actions is 1",
     )
     data = result.to_json()
     assert data["is_exactly_once"] is False

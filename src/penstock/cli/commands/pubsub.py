@@ -39,8 +39,8 @@ A space declares the attributes that subscriptions may compare:
   [attributes.symbol]
   text = true
 
-The scheme aspe hides values from somebody who looks, not from somebody who computes: see
-docs/pubsub.md. A key file stays with publishers and subscribers; the matcher never needs it.
+The scheme aspe protects from reading, not from a computational attack: see docs/pubsub.md. A key
+file stays with publishers and subscribers; the matcher never needs it.
 """
 
 

@@ -107,5 +107,6 @@ POLICY = Policy(
     decide=decentralized,
     params=DecentralizedParams,
     measures=("input_rate", "service_time_s"),
+    decides_alone=True,
     style=PolicyStyle("#44AA99", "dashed", "H"),
 )

@@ -47,8 +47,8 @@ class ProcessRunResult:
             problems.append("the counts at the sink are wrong")
         problems += [f"wrong neighbours: {view}" for view in self.wrong_views]
         if len(self.actions) < self.spec.min_actions:
-            count, asked = len(self.actions), self.spec.min_actions
-            problems.append(f"{count} scaling actions, {asked} were asked for (--min-actions)")
+            count, min_actions = len(self.actions), self.spec.min_actions
+            problems.append(f"{count} scaling actions, --min-actions is {min_actions}")
         return tuple(problems)
 
     @property
@@ -128,8 +128,8 @@ def percentiles(values: Sequence[float]) -> dict[str, float | None]:
         return {"mean": None, "p05": None, "p50": None, "p95": None}
     ranked, mean = sorted(values), sum(values) / len(values)
     ranks = {share: max(1, math.ceil(share * len(ranked) / 100)) for share in (5, 50, 95)}
-    found = {f"p{share:02}": round(ranked[rank - 1], 4) for share, rank in ranks.items()}
-    return {"mean": round(mean, 4), **found}
+    percentiles = {f"p{share:02}": round(ranked[rank - 1], 4) for share, rank in ranks.items()}
+    return {"mean": round(mean, 4), **percentiles}
 
 
 def find_wrong_views(states: Collection[NodeState]) -> list[str]:

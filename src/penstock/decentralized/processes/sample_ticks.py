@@ -33,10 +33,10 @@ def record_processes(directory: Path, spec: ProcessRunSpec) -> Iterator[RunRecor
     if "delay_ms" in options:
         options["delay_ms"] = ":".join(f"{delay:g}" for delay in spec.delay_ms)
     pipeline = " > ".join(spec.names[1:-1])
-    asked = make_spec(PROCESSES, pipeline, spec.load, spec.seed, options)
+    run_spec = make_spec(PROCESSES, pipeline, spec.load, spec.seed, options)
     # the load lasts until enough actions have ended
     schedule = LoopSchedule(duration_s=math.inf, interval_s=spec.interval_s)
-    with record_run(directory, asked, spec.params, schedule, spec.capacity) as record:
+    with record_run(directory, run_spec, spec.params, schedule, spec.capacity) as record:
         yield record
 
 

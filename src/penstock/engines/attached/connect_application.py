@@ -62,7 +62,7 @@ class ConnectApplication:
     def find_queries(self) -> Sequence[ConnectQuery]:
         """Return the active queries, also new ones."""
         active = self._given if self._given is not None else self._spark.streams.active
-        found = []
+        queries = []
         for query in active:
             key = str(query.runId)
             if key not in self._queries:
@@ -70,8 +70,8 @@ class ConnectApplication:
                 name = choose_name(query.name, str(query.id), taken.__contains__)
                 self._queries[key] = ConnectQuery(query, name)
             if self._queries[key].is_active():
-                found.append(self._queries[key])
-        return found
+                queries.append(self._queries[key])
+        return queries
 
     def is_alive(self) -> bool:
         """Whether the session answers."""

@@ -135,9 +135,9 @@ class SparkApplication:
         for query in active:
             key = str(query.runId)
             if key not in self._queries:
-                found = SparkQuery(query, self._name(query), self._tasks)
-                if found.is_active():
-                    self._queries[key] = found
+                known = SparkQuery(query, self._name(query), self._tasks)
+                if known.is_active():
+                    self._queries[key] = known
 
     def _name(self, query: StreamingQuery) -> str:
         return choose_name(query.name, str(query.id), lambda name: self._is_taken(name, query))

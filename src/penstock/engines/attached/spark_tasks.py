@@ -92,31 +92,31 @@ class SparkTasks:
         if not self._is_due(_DRIVER):
             return {}
         try:
-            return {name: int(found.totalTasks()) for name, found in self._executors()}
+            return {name: int(executor.totalTasks()) for name, executor in self._executors()}
         except Exception as error:
             _LOG.debug("tasks of executors are unknown: %s", error)
             return {}
 
     def count_active(self) -> Mapping[str, int]:
         """Return the tasks that run on each live executor."""
-        return {name: int(found.activeTasks()) for name, found in self._executors()}
+        return {name: int(executor.activeTasks()) for name, executor in self._executors()}
 
     def count_cores(self) -> int:
         """Return the task slots of one executor: the most that one has, or those of local mode."""
         try:
-            return max((int(found.maxTasks()) for _, found in self._all()), default=1) or 1
+            return max((int(executor.maxTasks()) for _, executor in self._all()), default=1) or 1
         except Exception as error:
             _LOG.debug("cores of executors are unknown: %s", error)
             return 1
 
     def _executors(self) -> Iterator[tuple[str, Any]]:
-        return ((name, found) for name, found in self._all() if name != _DRIVER)
+        return ((name, executor) for name, executor in self._all() if name != _DRIVER)
 
     def _all(self) -> Iterator[tuple[str, Any]]:
         """Yield executors, and the driver, which has slots for tasks in local mode only."""
-        found = self._store.executorList(True)
-        for number in range(found.size()):
-            yield str(found.apply(number).id()), found.apply(number)
+        executors = self._store.executorList(True)
+        for number in range(executors.size()):
+            yield str(executors.apply(number).id()), executors.apply(number)
 
 
 def _has_ended(job: Any) -> bool:

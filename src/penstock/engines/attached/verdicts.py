@@ -92,8 +92,8 @@ def judge(facts: QueryFacts) -> tuple[ScalingVerdict, ...]:
     """
     if not facts.is_behind or len(facts.progress) < MIN_BATCHES:
         return ()
-    found = (rule(facts) for rule in RULES)
-    return tuple(verdict for verdict in found if verdict is not None)
+    verdicts = (rule(facts) for rule in RULES)
+    return tuple(verdict for verdict in verdicts if verdict is not None)
 
 
 def judge_driver(facts: QueryFacts) -> ScalingVerdict | None:

@@ -82,10 +82,10 @@ class InputCosts:
         targets = {name: value * (1 - _NEW) for name, value in self.targets.items()}
         for rows, seconds in calls:
             point = {_CALL: 1, **{name: number for name, number in rows.items() if number}}
-            for one, n in point.items():
-                targets[one] = targets.get(one, 0.0) + n * seconds
+            for topic, n in point.items():
+                targets[topic] = targets.get(topic, 0.0) + n * seconds
                 for other, m in point.items():
-                    products[one, other] = products.get((one, other), 0.0) + n * m
+                    products[topic, other] = products.get((topic, other), 0.0) + n * m
         return FrozenDict(products), FrozenDict(targets)
 
     def _fit(

@@ -155,7 +155,7 @@ class SparkEngine:
 
     def _wait_for_first_batches(self) -> None:
         """Wait for one batch of each query: Spark starts a new query with one, empty or not."""
-        began = said = time.monotonic()
+        began = reported_at = time.monotonic()
         while True:
             self._monitor.update(is_starting=True)
             waiting = self._not_started()
@@ -165,8 +165,8 @@ class SparkEngine:
             if now - began > MAX_START_S:
                 self._say(f"the run begins while operators still start: {', '.join(waiting)}")
                 return
-            if now - said > SAY_EVERY_S:
-                said = now
+            if now - reported_at > SAY_EVERY_S:
+                reported_at = now
                 self._say(format_waiting(waiting, now - began))
             time.sleep(LOOK_S)
 

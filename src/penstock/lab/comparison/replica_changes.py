@@ -37,15 +37,15 @@ def count_changes(replicas: Iterable[int]) -> ReplicaChanges:
 
 def list_replicas(ticks: Sequence[Tick]) -> dict[str, list[int]]:
     """Return the replicas that ran, by operator: by batch, or by tick without batches."""
-    found: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     for tick in ticks:
         for name, batches in tick.status.batches.items():
-            found.setdefault(name, []).extend(batch.replicas for batch in batches)
-    if not found:  # an old journal
+            counts.setdefault(name, []).extend(batch.replicas for batch in batches)
+    if not counts:  # an old journal
         for tick in ticks:
             for name, replicas in tick.status.running.items():
-                found.setdefault(name, []).append(replicas)
-    return found
+                counts.setdefault(name, []).append(replicas)
+    return counts
 
 
 def add_changes(

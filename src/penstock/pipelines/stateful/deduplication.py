@@ -91,13 +91,13 @@ def _repeats(
 ) -> NDArray[np.bool_]:
     """Return which rows repeat a row of an earlier batch."""
     stretch = times // within
-    asked = group_rows([pa.array(groups.of), pa.array(stretch)], len(times))
-    beside = stretch[asked.first] + np.array([[-1], [0], [1]])
-    keys = take(key, np.tile(asked.first, 3)) | {_STRETCH.name: pa.array(beside.ravel())}
+    pairs = group_rows([pa.array(groups.of), pa.array(stretch)], len(times))
+    beside = stretch[pairs.first] + np.array([[-1], [0], [1]])
+    keys = take(key, np.tile(pairs.first, 3)) | {_STRETCH.name: pa.array(beside.ravel())}
     known = state.get(keys)
     there = known.column(FOUND).to_numpy(zero_copy_only=False).reshape(beside.shape)
     at = known.column(_AT.name).fill_null(0).to_numpy().reshape(beside.shape)
-    repeats: NDArray[np.bool_] = there[:, asked.of] & (np.abs(times - at[:, asked.of]) < within)
+    repeats: NDArray[np.bool_] = there[:, pairs.of] & (np.abs(times - at[:, pairs.of]) < within)
     return np.asarray(repeats.any(axis=0))
 
 

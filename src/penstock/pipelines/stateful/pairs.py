@@ -65,19 +65,19 @@ def pair(state: State, rows: PairRows, low: int, high: int) -> Pairs:
     }
     groups = group_rows(all_places.values(), 3 * count)
     places = take(all_places, groups.first)
-    own, asked = groups.of[:count], groups.of[count:]
+    own, partner_groups = groups.of[:count], groups.of[count:]
     before = numbered.lengths(state, places, groups.count)
-    is_asked = np.zeros(groups.count, np.bool_)
-    is_asked[asked] = True
-    old = np.where(is_asked, before, 0)
+    is_partner = np.zeros(groups.count, np.bool_)
+    is_partner[partner_groups] = True
+    old = np.where(is_partner, before, 0)
     _, stored = numbered.read(state, places, old)
 
     # a left row also finds right rows that are as new as itself; so such pairs come once
     new, order = np.bincount(own, minlength=groups.count), np.argsort(own, kind="stable")
-    asking, nth = expand(old[asked])
-    waited = count + _begins(old)[asked[asking]] + nth
-    other, nth = expand(np.where(np.tile(rows.is_right, 2), 0, new[asked]))
-    arrived = order[_begins(new)[asked[other]] + nth]
+    asking, nth = expand(old[partner_groups])
+    waited = count + _begins(old)[partner_groups[asking]] + nth
+    other, nth = expand(np.where(np.tile(rows.is_right, 2), 0, new[partner_groups]))
+    arrived = order[_begins(new)[partner_groups[other]] + nth]
     row, partner = np.concatenate([asking, other]) % count, np.concatenate([waited, arrived])
     at = np.concatenate([rows.times, stored.column(AT.name).to_numpy()])[partner]
     close = (since[row] <= at) & (at <= until[row])

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from penstock.control.registry import HOST_POLICY
+from penstock.control.registry import host_policy
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError, RunError
@@ -106,7 +106,7 @@ class ElasticitySpec:
         rules = (f"hold_s={self.hold_s:g}", f"grace_s={self.hold_s:g}")
         params = [text for rule in rules for text in ("--param", rule)]
         times = ("--batch", f"{BATCH_S:g}", "--interval", f"{INTERVAL_S:g}")
-        return ("--policy", HOST_POLICY, *params, *times)
+        return ("--policy", host_policy(), *params, *times)
 
 
 def run_elasticity(

@@ -59,4 +59,7 @@ def test_without_duckdb_nothing_is_begun(
         "penstock.lab.nexmark_verify.start_session", lambda *_: pytest.fail("began")
     )
     assert main(["nexmark", "verify", "--query", "q1", "--events", "100"]) == 2
-    assert "needs duckdb: pip install 'penstock[nexmark]'" in capsys.readouterr().err
+    assert (
+        "needs duckdb: pip install '.[nexmark]' in a clone, or 'WHEEL[nexmark]'"
+        in capsys.readouterr().err
+    )

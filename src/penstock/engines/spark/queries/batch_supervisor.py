@@ -154,12 +154,12 @@ class BatchSupervisor:
 
     def stop_queries(self, patience_s: float, say: Callable[[str], None]) -> None:
         """Let running batches end, then stop all queries; say which batch delays the stop."""
-        began, said = time.monotonic(), -inf
+        began, reported_at = time.monotonic(), -inf
         for name, query in self._query_supervisor.queries.items():
             while not self.is_quiet(name) and time.monotonic() - began < patience_s:
                 waited_s = time.monotonic() - began
-                if waited_s >= 1 and waited_s - said >= SAY_EVERY_S:
-                    said = waited_s
+                if waited_s >= 1 and waited_s - reported_at >= SAY_EVERY_S:
+                    reported_at = waited_s
                     say(format_ending(name, waited_s))
                 time.sleep(0.05)
             query.stop()

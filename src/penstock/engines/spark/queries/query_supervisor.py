@@ -82,13 +82,13 @@ class QuerySupervisor:
 
     def start(self) -> None:
         """Start all queries, the last added one first."""
-        began = said = self._clock()
+        began = reported_at = self._clock()
         for operator in reversed(self._starts):
             while not self.can_start:
                 time.sleep(0.05)
-                if self._clock() - said > SAY_EVERY_S:
-                    said = self._clock()
-                    self._say(format_waiting(self.starting_names, said - began))
+                if self._clock() - reported_at > SAY_EVERY_S:
+                    reported_at = self._clock()
+                    self._say(format_waiting(self.starting_names, reported_at - began))
             self._start(operator)
 
     def _start(self, operator: str) -> None:
