@@ -49,39 +49,37 @@ class RangeReader:
 
     def read(self, part: PartitionRange) -> Iterator[MessageBlock]:
         """Yield the messages of a range. Offsets without a message are passed over."""
-        position, deadline = self._begin(part.partition, part.start), self._new_deadline()
+        self._begin(part.partition, part.start)
+        position, deadline, is_past = part.start, self._new_deadline(), False
         while position < part.end:
             count = min(part.end - position, MAX_MESSAGES)
-            messages = self._consumer.consume(count, timeout=WAIT_S)
-            before = position
-            good = []
-            for message in messages:
+            before, good = position, []
+            for message in self._consumer.consume(count, timeout=WAIT_S):
                 if (error := message.error()) is not None:
                     position = self._handle(error, message, part, position)
                 elif message.offset() < part.end:
                     good.append(message)
                     position = message.offset() + 1
                 else:  # a hole at the end of the range
-                    position, self._place = part.end, None
+                    position, is_past = part.end, True
             if good:
                 yield self._build_block(part.partition, good)
             if position > before:
                 deadline = self._new_deadline()
             elif time.monotonic() > deadline:
                 raise self._stuck(part.partition, position)
-            if self._place is not None:
-                self._place = (part.partition, position)
+        self._place = None if is_past else (part.partition, part.end)
 
     def close(self) -> None:
         """Close the consumer."""
         self._consumer.close()
 
-    def _begin(self, partition: int, offset: int) -> int:
+    def _begin(self, partition: int, offset: int) -> None:
+        """Let the consumer deliver from an offset; it may be there already."""
         if self._place != (partition, offset):
             where = self._client.TopicPartition(self._address.topic, partition, offset)
             self._consumer.assign([where])
-        self._place = (partition, offset)
-        return offset
+        self._place = None  # until the range has been read
 
     def _handle(self, error: Any, message: Any, part: PartitionRange, position: int) -> int:
         """Return the position after an event of a partition, or raise."""
@@ -105,10 +103,10 @@ class RangeReader:
         first, _ = self._consumer.get_watermark_offsets(where, timeout=REQUEST_S)
         if self._on_lost == "fail":
             raise lost_offsets(self._address.topic, part.partition, position, first)
-        begin = min(max(first, position), part.end)
+        begin = min(max(int(first), position), part.end)
         self.lost += begin - position
-        self._place = None
-        return self._begin(part.partition, begin)
+        self._begin(part.partition, begin)
+        return begin
 
     def _new_deadline(self) -> float:
         return time.monotonic() + self._patience_s
