@@ -26,7 +26,7 @@ _OWN = frozenset(
         *("bootstrap.servers", "metadata.broker.list", "group.id", "group.instance.id"),
         *("enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"),
         *("enable.partition.eof", "isolation.level", "transactional.id", "enable.idempotence"),
-        *("acks", "request.required.acks", "go.delivery.reports"),
+        *("acks", "request.required.acks", "delivery.report.only.error"),
     }
 )
 #: Settings of Java clients that librdkafka has under another name.

@@ -33,7 +33,7 @@ def load_client(purpose: str = "Kafka") -> Any:
     return import_optional("confluent_kafka", purpose)
 
 
-def make_config(address: KafkaAddress, settings: ClientSettings, **own: str) -> dict[str, Any]:
+def make_config(address: KafkaAddress, settings: ClientSettings, **own: Any) -> dict[str, Any]:
     """Return the settings of one client; underscores of `own` stand for dots."""
     config: dict[str, Any] = {"client.id": "penstock", **settings.resolve()}
     config |= {name.replace("_", "."): value for name, value in own.items()}
@@ -48,7 +48,7 @@ def make_consumer(
     return _make(load_client().Consumer, {**READER, **config})
 
 
-def make_producer(address: KafkaAddress, settings: ClientSettings, **own: str) -> Any:
+def make_producer(address: KafkaAddress, settings: ClientSettings, **own: Any) -> Any:
     """Return a producer; keys go to the partitions that Java clients choose."""
     config = make_config(address, settings, **own)
     return _make(load_client().Producer, {"partitioner": "murmur2_random", **config})
@@ -64,9 +64,9 @@ def make_admin(address: KafkaAddress, settings: ClientSettings) -> Any:
 def _make(kind: Any, config: dict[str, Any]) -> Any:
     try:
         return kind(config)
-    except load_client().KafkaException as error:
+    except (load_client().KafkaException, TypeError, ValueError) as error:
         # such as an unknown setting, or a file that is missing; librdkafka repeats no secret
-        problem = str(error.args[0].str()) if error.args else str(error)
+        problem = getattr(error.args[0], "str", error.__str__)()
         hint = "settings are those of librdkafka"
         raise InputError("settings", problem, hint) from None
 

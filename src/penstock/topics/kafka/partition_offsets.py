@@ -10,6 +10,7 @@ from penstock.topics.kafka.clients import (
     REQUEST_S,
     load_client,
     make_admin,
+    make_consumer,
     missing_topic,
     translate_error,
 )
@@ -28,12 +29,14 @@ class PartitionOffsets:
         self._client = load_client()
         self._specs = import_optional("confluent_kafka.admin", "Kafka").OffsetSpec
         self._admin = make_admin(address, settings)
+        # a consumer, because other clients make a topic by asking for it
+        self._consumer = make_consumer(address, settings, isolation)
 
     def list_partitions(self) -> list[int]:
         """Return the partitions of the topic, in order."""
         topic = self._address.topic
         try:
-            found = self._admin.list_topics(topic, timeout=REQUEST_S).topics.get(topic)
+            found = self._consumer.list_topics(topic, timeout=REQUEST_S).topics.get(topic)
         except self._client.KafkaException as error:
             raise translate_error(error, self._address) from None
         if found is None:
