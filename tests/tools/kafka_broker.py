@@ -22,6 +22,8 @@ POM = Path(__file__).parent / "kafka" / "pom.xml"
 #: Jars stay here between runs.
 JARS = Path(os.environ.get("PENSTOCK_KAFKA_JARS", Path.home() / ".cache" / "penstock" / "kafka"))
 MAX_START_S = 60.0
+#: Who may log in at the second port.
+USER, PASSWORD = "penstock", "very-secret-word"
 _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
@@ -63,7 +65,7 @@ class KafkaBroker:
 
     def __init__(self, directory: Path) -> None:
         self._jars, self._directory = fetch_jars(), directory
-        self.port, self._control_port = free_port(), free_port()
+        self.port, self.login_port, self._control_port = free_port(), free_port(), free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._properties = directory / "server.properties"
         directory.mkdir(parents=True, exist_ok=True)
@@ -142,13 +144,17 @@ class KafkaBroker:
 
     def _settings(self) -> str:
         local, control = f"127.0.0.1:{self.port}", f"127.0.0.1:{self._control_port}"
+        login = f"127.0.0.1:{self.login_port}"
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
         return f"""process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@{control}
-listeners=PLAINTEXT://{local},CONTROLLER://{control}
-advertised.listeners=PLAINTEXT://{local}
+listeners=PLAINTEXT://{local},LOGIN://{login},CONTROLLER://{control}
+advertised.listeners=PLAINTEXT://{local},LOGIN://{login}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.name.login.sasl.enabled.mechanisms=PLAIN
+listener.name.login.plain.sasl.jaas.config={module} required user_{USER}="{PASSWORD}";
 log.dirs={self._directory / "data"}
 auto.create.topics.enable=false
 offsets.topic.replication.factor=1

@@ -28,7 +28,7 @@ def plan(
 
 def test_json_there_and_back() -> None:
     here = offsets({10: 3, 2: 5}, lost=7, tasks=4)
-    assert here.to_json() == {"orders": {"2": 5, "10": 3}, "lost": 7, "tasks": 4}
+    assert here.to_json() == {"orders": {"2": 5, "10": 3}, "#lost": 7, "#tasks": 4}
     assert SourceOffsets.from_json("orders", here.to_json()) == here
     with pytest.raises(InputError, match="is now 'clicks', but the checkpoint has read orders"):
         SourceOffsets.from_json("clicks", here.to_json())

@@ -1,6 +1,7 @@
 """Clients of confluent-kafka: made with settings that are resolved here, errors as our own."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 from penstock.errors import InputError
@@ -41,10 +42,16 @@ def make_config(address: KafkaAddress, settings: ClientSettings, **own: Any) -> 
 
 
 def make_consumer(
-    address: KafkaAddress, settings: ClientSettings, isolation: str, group: str = "penstock"
+    address: KafkaAddress,
+    settings: ClientSettings,
+    isolation: str,
+    group: str = "penstock",
+    on_error: Callable[[Any], None] | None = None,
 ) -> Any:
     """Return a consumer that reads committed messages only, or all."""
     config = make_config(address, settings, isolation_level=isolation, group_id=group)
+    if on_error is not None:
+        config["error_cb"] = on_error
     return _make(load_client().Consumer, {**READER, **config})
 
 
@@ -71,11 +78,14 @@ def _make(kind: Any, config: dict[str, Any]) -> Any:
         raise InputError("settings", problem, hint) from None
 
 
-def translate_error(error: Any, address: KafkaAddress) -> Exception:
-    """Return an error of confluent-kafka as `InputError`, or as `ConnectionError` to retry."""
+def translate_error(error: Any, address: KafkaAddress, *, is_known: bool = False) -> Exception:
+    """Return an error of confluent-kafka as `InputError`, or as `ConnectionError` to retry.
+
+    A topic that `is_known` exists, although a broker may not know it yet.
+    """
     reason = error.args[0] if isinstance(error, BaseException) and error.args else error
     name, text = getattr(reason, "name", lambda: "")(), getattr(reason, "str", lambda: str(error))()
-    if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+    if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION") and not is_known:
         return missing_topic(address)
     if name in _REFUSED:
         problem, hint = f"refused by the broker: {text}", "check settings and access rights"

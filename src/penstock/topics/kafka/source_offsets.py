@@ -11,7 +11,8 @@ from penstock.topics.kafka.offset_ranges import Share, cut_shares, limit_ranges,
 MIN_SHARE_OFFSETS = 1000
 #: What to do about offsets that retention has removed before they were read.
 LOST_RULES = ("fail", "skip")
-_LOST, _TASKS = "lost", "tasks"
+#: Keys of an offset that cannot be the names of topics.
+_LOST, _TASKS = "#lost", "#tasks"
 
 Positions = Mapping[int, int]
 
@@ -31,7 +32,7 @@ class SourceOffsets:
         """Return it as JSON, with the partitions under the name of the topic.
 
         >>> SourceOffsets(topic="orders", next={0: 5}).to_json()
-        {'orders': {'0': 5}, 'lost': 0, 'tasks': 1}
+        {'orders': {'0': 5}, '#lost': 0, '#tasks': 1}
         """
         return {**self.latest_json(), _LOST: self.lost, _TASKS: self.tasks}
 

@@ -24,7 +24,7 @@ def numbers(first: int, count: int) -> list[bytes]:
     return [b'{"id":%d}' % number for number in range(first, first + count)]
 
 
-def reader_of(broker: MockKafka, topic: str = "orders", **more: str) -> KafkaReader:
+def reader_of(broker: Any, topic: str = "orders", **more: str) -> KafkaReader:
     options = {
         "address": broker.url(topic),
         "schema": "id long, _offset long",
