@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands.test_run import Command, nothing_left_of, processes_of, started
 from tests.kafka.topics import add_partitions, differences, make_topic, produce, read_topic
-from tests.tools.kafka_broker import KafkaBroker
+from tests.tools.kafka_broker import PASSWORD, USER, KafkaBroker
 
 from penstock.cli.main import main
 
@@ -69,6 +69,10 @@ def read_command_line(pid: int | str) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
 
 
+def contains(path: Path, text: str) -> bool:
+    return text.encode() in path.read_bytes()
+
+
 def until(command: Command, done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + WITHIN_S
     while not done():
@@ -80,8 +84,15 @@ def until(command: Command, done: Callable[[], bool]) -> None:
 def test_each_row_once_whatever_is_killed(
     broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KAFKA_IN", make_topic(broker, "kills-in", 2))
-    monkeypatch.setenv("KAFKA_OUT", make_topic(broker, "kills-out", 2))
+    for variable, name in (("KAFKA_IN", "kills-in"), ("KAFKA_OUT", "kills-out")):
+        make_topic(broker, name, 2)
+        monkeypatch.setenv(variable, f"kafka://127.0.0.1:{broker.login_port}/{name}")
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    monkeypatch.setenv("KAFKA_PROPERTIES", str(tmp_path / "client.properties"))
+    (tmp_path / "client.properties").write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f"sasl.username={USER}\nsasl.password={PASSWORD}\n"
+    )
     run, choice = tmp_path / "run", random.Random(1)
     options = [str(PIPELINE), "--policy", "static", "--interval", "2", "--out", str(run)]
 
@@ -118,6 +129,8 @@ def test_each_row_once_whatever_is_killed(
         time.sleep(3)  # rows that are too many would come now
         assert main(["stop", str(run), "--timeout", "120"]) == 0
         assert command.ends()[0] == 143, command.err
+    shown = [path for path in run.rglob("*") if path.is_file() and contains(path, PASSWORD)]
+    assert shown == [] and PASSWORD not in command.err
     expected = [(number, number / 4, number % 3) for number in ids if number % 2 == 0]
     found = [(row["id"], row["amount"], row["part"]) for row in read_topic(broker, "kills-out")]
     assert differences(expected, found) == ({}, {})

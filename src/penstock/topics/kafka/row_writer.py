@@ -1,5 +1,6 @@
 """Writes rows to a Kafka topic as JSON, each once unless the process is killed."""
 
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -101,11 +102,25 @@ def make_topic(address: KafkaAddress, settings: ClientSettings, partitions: int 
         if str(missing) != str(missing_topic(address)):
             raise
         _create(address, settings, partitions)
-        return len(offsets.list_partitions())
+        return _wait_for_partitions(offsets)
     if partitions is not None and found != partitions:
         problem = f"must be {found}, as topic {address.topic} has, got {partitions}"
         raise InputError("--partitions", problem, "leave it out, or write to another topic")
     return found
+
+
+def _wait_for_partitions(offsets: PartitionOffsets) -> int:
+    """Return the number of partitions of a new topic, as soon as the brokers know it."""
+    deadline = time.monotonic() + CREATE_S
+    while True:
+        try:
+            partitions = offsets.list_partitions()
+            offsets.end(partitions)
+            return len(partitions)
+        except (InputError, ConnectionError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
 
 
 def _create(address: KafkaAddress, settings: ClientSettings, partitions: int | None) -> None:
