@@ -19,7 +19,7 @@ define check_rooms
 	done
 endef
 
-.PHONY: help setup demo test test-browser test-decentralized test-prometheus lint unit slow coverage spark format docs bench \
+.PHONY: help setup demo test test-browser test-decentralized test-prometheus test-kafka lint unit slow coverage spark format docs bench \
 	chaos chaos-pubsub soak reproduce lock clean
 
 help:            ## list these targets
@@ -48,19 +48,19 @@ lint: setup      ## ruff, mypy --strict, import-linter
 unit: setup      ## unit tests and doctests, with the coverage of every room that needs no JVM
 	@$(BIN)/pytest tests/core src/penstock/core --cov --cov-report=
 	@$(BIN)/coverage report --include='*/penstock/core/*' --fail-under=95 --skip-covered
-	@$(BIN)/pytest -n auto -m "not slow and not long and not spark and not browser and not prometheus" --ignore=tests/core --ignore=src/penstock/core \
+	@$(BIN)/pytest -n auto -m "not slow and not long and not spark and not browser and not prometheus and not kafka" --ignore=tests/core --ignore=src/penstock/core \
 		--cov --cov-append --cov-report=
 	$(call check_rooms,$(ROOMS))
 
 slow: setup      ## theory, hindsight, engine contracts, drawings, examples of all pages
-	@$(BIN)/pytest -n auto -m "slow and not long and not spark" $(SLOW_ROOMS:%=tests/%) --cov --cov-append --cov-report=
-	@$(BIN)/pytest -n auto -m "slow and not long and not spark" tests $(SLOW_ROOMS:%=--ignore=tests/%)
+	@$(BIN)/pytest -n auto -m "slow and not long and not spark and not kafka" $(SLOW_ROOMS:%=tests/%) --cov --cov-append --cov-report=
+	@$(BIN)/pytest -n auto -m "slow and not long and not spark and not kafka" tests $(SLOW_ROOMS:%=--ignore=tests/%)
 
 coverage: setup  ## after unit and slow: the coverage of the rooms that need both
 	$(call check_rooms,$(SLOW_ROOMS))
 
 spark: setup     ## real Spark: engine contract, operators, kills, whole runs, pages, the notebook; some minutes
-	@$(BIN)/pytest -n 2 --dist loadfile -m "spark and not long" tests
+	@$(BIN)/pytest -n 2 --dist loadfile -m "spark and not long and not kafka" tests
 
 test-browser: setup ## pages in a headless Chromium, which apt installs if it can; skipped without one
 	@sh scripts/install_debian.sh chromium chromium chromium-browser google-chrome
@@ -73,6 +73,9 @@ test-decentralized: setup ## the model against Spin, which apt installs if it ca
 test-prometheus: setup ## a real Prometheus, which apt installs if it can, scrapes a run; skipped without one
 	@sh scripts/install_debian.sh prometheus promtool
 	@$(BIN)/pytest -n 0 -m prometheus -rs tests
+
+test-kafka: setup ## a real broker of Kafka, whose jars Maven fetches once; skipped without Java or Maven
+	@$(BIN)/pytest -n 0 -m kafka -rs tests
 
 test: lint unit slow coverage spark ## everything that CI runs
 

@@ -1,8 +1,12 @@
 #!/bin/sh
-# One clear line if Python or Java is missing or too old.
+# One clear line if Python or Java is missing, too old, or newer than the pinned packages.
 python="${1:-python3}"
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
     echo "error: penstock needs Python 3.11 or newer as '$python': install it, or call make PYTHON=/path/to/python3.11" >&2
+    exit 2
+fi
+if ! "$python" -c 'import sys; sys.exit(sys.version_info >= (3, 15))'; then
+    echo "error: the pinned packages have no wheels for the version of '$python': call make PYTHON=/path/to/python3.14, or an older one from 3.11 on" >&2
     exit 2
 fi
 java="${JAVA_HOME:+$JAVA_HOME/bin/}java"

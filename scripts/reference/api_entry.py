@@ -40,6 +40,8 @@ class Entry(NamedTuple):
         """One sentence."""
         if isinstance(self.thing, str):
             return "the version of the package"
+        if inspect.ismodule(self.thing):
+            return first_sentence(self.thing.__doc__ or "")
         if not callable(self.thing) or not self.thing.__doc__ or _is_alias(self.thing):
             return _alias(self)[1].rstrip(".")
         return first_sentence(self.thing.__doc__)
@@ -52,6 +54,8 @@ class Entry(NamedTuple):
         thing = self.thing
         if isinstance(thing, str):
             yield "The version of the package, a text."
+        elif inspect.ismodule(thing):
+            yield from _module_parts(self)
         elif inspect.isclass(thing) and issubclass(thing, enum.Enum):
             yield docstring_text(thing.__doc__)
             yield table(
@@ -92,6 +96,15 @@ def fields_table(fields: list[Field], *, with_defaults: bool = True) -> str:
             for f in fields
         ),
     )
+
+
+def _module_parts(entry: Entry) -> Iterator[str]:
+    yield docstring_text(entry.thing.__doc__)
+    for name in entry.thing.__all__:
+        function = getattr(entry.thing, name)
+        yield f"#### `{entry.name}.{name}`"
+        yield code(signature(f"{entry.name}.{name}", function))
+        yield docstring_text(function.__doc__)
 
 
 def _class_parts(entry: Entry) -> Iterator[str]:

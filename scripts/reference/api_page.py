@@ -43,6 +43,11 @@ SECTIONS = (
         ("run", "penstock.api.options:RunOptions"),
     ),
     Section(
+        "Read and write Kafka topics",
+        "For `@ingest`, for `@egress`, and for any streaming query. See [Kafka](kafka.md).",
+        ("kafka",),
+    ),
+    Section(
         "Attach to queries that run already",
         "An attachment is a run: everything below works on it, too. See [Attach](attach.md).",
         ("attach", "Attachment"),

@@ -34,14 +34,18 @@ _HOMES = {
     "workloads.workload": ("Workload",),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+#: Public modules, by the name that they have in `penstock`.
+_MODULES = {"kafka": "api.kafka"}
 
-__all__ = ["__version__", *sorted(_MODULE_OF)]  # noqa: PLE0604  (names are strings)
+__all__ = ["__version__", *sorted([*_MODULE_OF, *_MODULES])]  # noqa: PLE0604  (names are strings)
 
 # quiet unless the program that uses Penstock configures logging
 logging.getLogger("penstock").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"penstock.{_MODULES[name]}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
     return getattr(import_module(f"penstock.{_MODULE_OF[name]}"), name)

@@ -1,5 +1,6 @@
 """The public names, for type checkers and editors."""
 
+from penstock.api import kafka as kafka
 from penstock.api.attachment import Attachment as Attachment
 from penstock.api.attachment import attach as attach
 from penstock.api.comparison import Comparison as Comparison

@@ -8,6 +8,7 @@ from penstock.errors import InputError
 
 #: Optional packages by the name that Python imports: the name for pip, and the extras.
 OPTIONAL = {
+    "confluent_kafka": ("confluent-kafka", "kafka"),
     "cryptography": ("cryptography", "pubsub"),
     "duckdb": ("duckdb", "nexmark"),
     "httpx": ("httpx", "pubsub"),

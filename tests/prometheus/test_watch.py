@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,11 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.cli.main import main
+from penstock.control.execution import Patience
+from penstock.control.requests import ControlRequest
 from penstock.errors import InputError, NotReadyError, RescaleError
+from penstock.prometheus import watch_loop
 from penstock.prometheus.metric_map import MEASURES, built_in_maps, load_map, parse_map
 from penstock.prometheus.metric_snapshot import build_snapshot
 from penstock.prometheus.query_client import PrometheusClient
+from penstock.prometheus.watch_loop import WatchSpec, watch
 from penstock.prometheus.watched_engine import Webhook
+from penstock.runs.control_file import append_request
 from penstock.runs.journal import read_journal
 
 GOOD = {
@@ -33,7 +39,7 @@ class Server(HTTPServer):
 
     values: dict[str, list[tuple[dict[str, str], str]]]
     status: int
-    posted: list[tuple[dict[str, object], str]]
+    posted: list[tuple[dict[str, Any], str]]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -207,6 +213,68 @@ def test_the_command_decides_and_journals(
     assert main(["report", str(tmp_path / "run")]) == 0
     assert main([*common]) == 1  # nobody answers any more
     assert "does not answer" in capsys.readouterr().err
+
+
+MEASURES_OF_A_CHANGE = {
+    "running": {"a": 2.0},
+    "offered": {"a": 300.0},
+    "input_rate": {"a": 100.0},
+    "output_rate": {"a": 100.0},
+    "busy": {"a": 0.5},
+}
+
+
+def test_the_webhook_gets_the_decision_with_its_reasons(tmp_path: Path) -> None:
+    mapped = write_map(tmp_path / "map.toml")
+    with serve(**MEASURES_OF_A_CHANGE) as (url, server):
+        common = ["watch", "--prometheus", url, "--map", str(mapped), "--policy", "ds2", "--once"]
+        run = ["--webhook", f"{url}/scale", "--guard", "overprovision=1.2"]
+        assert main([*common, *run, "--out", str(tmp_path / "run")]) == 0
+    (message, _), tick = server.posted[0], read_journal(tmp_path / "run" / "journal.jsonl").ticks[0]
+    assert message["replicas"] == {"a": 4} and message["version"] == 1
+    target = message["decision"]["targets"]["a"]
+    assert (target["current"], target["wanted"], target["reason"]) == (2, 4, "overprovisioned")
+    assert (target["proposal"], target["proposal_reason"]) == (3, "rate-above-capacity")
+    assert target["guards"][0]["guard"] == "overprovision"
+    assert "ceil(" in target["formula"] and target["numbers"]
+    # it is the decision of the journal
+    assert message["decision"] == json.loads(json.dumps(tick.decision.to_json(with_numbers=True)))
+
+
+def read_spec(tmp_path: Path, url: str) -> WatchSpec:
+    mapped = load_map(str(write_map(tmp_path / "map.toml")))
+    return WatchSpec(url=url, mapped=mapped, policy="ds2", interval_s=0.2, duration_s=60.0)
+
+
+def test_the_webhook_gets_a_decision_as_people_changed_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    request = ControlRequest(action="pin", who="ann", asked_at=1.0, operator="a", replicas=7)
+    enough = {**MEASURES_OF_A_CHANGE, "offered": {"a": 200.0}}
+    with serve(**enough) as (url, server):
+        ticks = iter(watch(read_spec(tmp_path, url), run, Webhook(url=f"{url}/scale")))
+        assert not next(ticks).decision.is_change
+        append_request(run, request)
+        tick = next(ticks)
+    ((message, _),) = server.posted
+    assert message["replicas"] == {"a": 7}
+    assert message["decision"]["targets"]["a"]["guards"][-1]["guard"] == "pin"
+    assert message["decision"] == json.loads(json.dumps(tick.decision.to_json(with_numbers=True)))
+
+
+def test_a_retry_without_a_decision_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_loop, "Patience", lambda: Patience(first_pause_s=1.0))
+    with serve(**MEASURES_OF_A_CHANGE) as (url, server):
+        server.status = 503
+        ticks = iter(watch(read_spec(tmp_path, url), None, Webhook(url=f"{url}/scale")))
+        assert not next(ticks).applied
+        server.values, server.status = {}, 200  # Prometheus has no measures any more
+        while len(server.posted) < 2:
+            next(ticks)
+    first, second = (message for message, _ in server.posted[:2])
+    assert first["decision"]["targets"]["a"]["wanted"] == 3
+    assert second["replicas"] == {"a": 3} and second["decision"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,33 @@
-"""The matching side has no key and no value of an encrypted space."""
+"""Matchers, topics and state have no key and no value of an encrypted space."""
 
+import json
 import pickle
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from penstock.errors import InputError
+from penstock.pubsub.broker import PublishRequest, Request, SubscribeRequest
 from penstock.pubsub.kernels.backend import Backend
+from penstock.pubsub.language.box_json import encode_boxes
+from penstock.pubsub.language.boxes import compile_boxes
+from penstock.pubsub.local_broker import LocalBroker
+from penstock.pubsub.local_operator import LocalOperator
 from penstock.pubsub.matcher import build_aspe_matcher, build_plain_matcher
+from penstock.pubsub.payload import encrypt_payload
 from penstock.pubsub.spaces.aspe import AspeEncoder
 from penstock.pubsub.spaces.cell_ranges import TextAxis
 from penstock.pubsub.spaces.plain import PlainEncoder
 from penstock.pubsub.spaces.space import parse_space
 from penstock.pubsub.spaces.space_key import SpaceKey, make_space_key
+from penstock.pubsub.spaces.wire import encode_tests, encode_vectors
+from penstock.state.sorted_layer import SortedLayer
 
 ATTRIBUTES = {"price": {"low": 0, "high": 500, "step": 0.01}, "symbol": {"text": True}}
 SUBSCRIPTIONS = ["price BETWEEN 137.37 AND 137.41", "symbol = 'SECRETIVE' AND price > 41.43"]
@@ -83,6 +94,67 @@ def test_the_same_search_finds_values_of_a_plain_space() -> None:
     data = matcher_bytes(key)
     assert struct.pack("<d", 137.39) in data
     assert b"SECRETIVE" in data
+
+
+def make_requests(key: SpaceKey) -> list[Request]:
+    """What clients send: all subscriptions, then all publications with encrypted payloads."""
+    encoder = key.make_encoder()
+    contents = [text.encode() for text in SUBSCRIPTIONS]
+    events = [json.dumps(event).encode() for event in PUBLICATIONS]
+    vectors = events
+    if isinstance(encoder, AspeEncoder):
+        contents = [encode_tests(encoder.encode_subscription(text)) for text in SUBSCRIPTIONS]
+        vectors = encode_vectors(encoder.encode_publications(PUBLICATIONS))
+        events = [encrypt_payload(key.payload_key, event) for event in events]
+    return [
+        *(SubscribeRequest(number=n, content=content) for n, content in enumerate(contents)),
+        *(
+            PublishRequest(content=vector, payload=event)
+            for vector, event in zip(vectors, events, strict=True)
+        ),
+    ]
+
+
+def service_bytes(key: SpaceKey, directory: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """All rows of all topics, and the state of all operators."""
+    parts: list[bytes] = []
+    run, keep = LocalOperator.run, LocalOperator._keep
+
+    def run_and_note(
+        self: LocalOperator, inputs: Mapping[str, pa.RecordBatch]
+    ) -> dict[str, pa.RecordBatch]:
+        outputs = run(self, inputs)
+        parts.extend(to_bytes(rows) for rows in [*inputs.values(), *outputs.values()])
+        return outputs
+
+    def keep_and_note(self: LocalOperator, number: int, changes: SortedLayer | None) -> None:
+        chunks = changes.chunks if changes is not None else ()
+        parts.extend(to_bytes(chunk.rows) for chunk in chunks)
+        keep(self, number, changes)
+
+    monkeypatch.setattr(LocalOperator, "run", run_and_note)
+    monkeypatch.setattr(LocalOperator, "_keep", keep_and_note)
+    requests = make_requests(key)
+    with LocalBroker(key.space, directory) as broker:
+        broker.submit(requests)
+        assert [notice.subscriptions for notice in broker.read_notices(0)[0]] == [(0, 1)]
+    return b"".join(parts)
+
+
+def test_topics_and_state_of_an_encrypted_space_have_no_key_and_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = make_key("aspe")
+    data = service_bytes(key, tmp_path, monkeypatch)
+    assert [part for part in key_bytes(key) | value_bytes(key) if part in data] == []
+
+
+def test_the_same_search_finds_values_in_topics_and_state_of_a_plain_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = service_bytes(make_key("plain"), tmp_path, monkeypatch)
+    stored = encode_boxes(compile_boxes(SUBSCRIPTIONS[0]))
+    assert all(part in data for part in (struct.pack("<d", 137.39), b"SECRETIVE", stored))
 
 
 def test_the_same_search_finds_the_key_of_an_encoder() -> None:

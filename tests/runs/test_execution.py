@@ -47,6 +47,26 @@ def test_a_run_that_a_signal_stopped_says_which(
 
 
 @pytest.mark.parametrize(
+    ("ended", "lost"), [("stopped", 630), ("failed", 0)], ids=["lost records", "failed"]
+)
+def test_a_signal_hides_neither_a_failure_nor_lost_records(
+    ended: str, lost: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(
+        _prepared: object, _directory: Path, _observer: object, stop: StopRequest, *_: object
+    ) -> RunResult:
+        stop.is_gentle = True
+        signal.raise_signal(signal.SIGTERM)
+        return RunResult.from_json({"ended": ended, "records": {"offered": 999, "lost": lost}})
+
+    monkeypatch.setattr("penstock.runs.spark_run.run_on_spark", run)
+    prepared: Any = SimpleNamespace(spec=SparkSpec(pipeline="images"), duration_s=120.0)
+    shown: Any = View()
+    outcome = execute(prepared, tmp_path / "run", shown)
+    assert (outcome.code, outcome.is_stopped) == (1, True)
+
+
+@pytest.mark.parametrize(
     ("duration_s", "calls"), [(math.inf, ["watched", "ended"]), (300.0, ["finished"])]
 )
 def test_only_a_run_with_an_end_is_finished_for_good(

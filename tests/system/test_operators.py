@@ -18,6 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from tests.spark_engines import Started, until
 
+from penstock.control.decider import Decider
+from penstock.control.registry import builtin_policies
+from penstock.core.decision import Decision
+from penstock.core.policy import Policy
+from penstock.core.snapshot import Snapshot
 from penstock.engines.events import DroppedEvent, FailedEvent
 from penstock.engines.port import Plan
 from penstock.engines.spark.engine import SparkEngine
@@ -32,6 +37,7 @@ from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
 pytestmark = pytest.mark.spark
+POLICIES = [policy for policy in builtin_policies().values() if policy.reads == "operators"]
 
 
 def fill(layout: RunLayout, pipeline: Pipeline, topic: str, **columns: list[Any]) -> None:
@@ -46,6 +52,12 @@ def rows(layout: RunLayout, topic: str, column: str = "id") -> list[Any]:
     """Everything that is in a topic."""
     log = Topic.open(layout.topic(topic))
     return [v for batch in log.read(log.first, log.end) for v in batch[column].to_pylist()]
+
+
+def decide(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Let a policy decide with its default parameters."""
+    given = {"peak_rate": {"double": 100.0}} if policy.name == "static-peak" else {}
+    return Decider(policy, policy.params.parse(given, "test")).decide(snapshot)
 
 
 def drained(engine: SparkEngine) -> Callable[[], bool]:
@@ -299,9 +311,16 @@ def test_streams_come_in_and_go_out(
         # a busy machine may ingest nothing for the length of a window
         until(engine, lambda: engine.observe().offered["double"] > 0)
         snapshot = engine.observe()
+        until(engine, lambda: engine.observe().operators["double"].busy is not None)
+        decided = [decide(policy, engine.observe()) for policy in POLICIES]
+        engine.apply(Plan(replicas={"double": 2}))
+        until(engine, lambda: engine.status().running["double"] == 2)
+        behind = positions(layout.topic("doubled"))["store"]
+        until(engine, lambda: positions(layout.topic("doubled"))["store"] > behind)
         engine.stop()
     assert snapshot.topology.sources == ("double",)
     assert snapshot.offered["double"] > 0
+    assert all(set(decision.targets) == {"double"} for decision in decided)
     # Spark deals the lines of a socket to tasks in turn
     assert sorted(rows(layout, "lines", "value")) == sorted(lines)
     assert rows(layout, "ticks", "_event") == rows(layout, "ticks", "timestamp")

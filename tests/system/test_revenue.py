@@ -104,6 +104,9 @@ def test_the_journey_survives_kills_a_rescale_and_a_new_column(
     monkeypatch.setenv("PENSTOCK_FAULTS", MARK)
     home, run = tmp_path / "shop", tmp_path / "run"
     file = copytree(EXAMPLE, tmp_path / "code") / "revenue.py"
+    keep_all = file.read_text().replace('"orders", ORDER)', '"orders", ORDER, keep="1 day")')
+    assert "1 day" in keep_all
+    file.write_text(keep_all)
     policy = tmp_path / "swing.py"  # up and down, so that there is a rescale on any machine
     policy.write_text(POLICY)
     options = [str(file), "--set", f"data={home}", "--set", "lookup_s=0.004"]
@@ -150,8 +153,8 @@ def test_the_journey_survives_kills_a_rescale_and_a_new_column(
     assert len(expected) == 7 * 6
     assert end_of(run, "late") == 0
     assert end_of(run, "parse-errors") == damaged > 0
-    channels = [row["channel"] for row in rows_of(run, "orders")]
-    assert set(channels) <= {None, "web"}
+    channels = {row["channel"] for row in rows_of(run, "orders")}
+    assert channels == {None, "web"}, "rows of before have no channel"
 
 
 def rescales(run: Path) -> set[str]:

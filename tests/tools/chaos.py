@@ -47,6 +47,8 @@ RATE = 30.0
 #: Data flows if rows wait and others were committed within these seconds; how long that is
 #: waited for before a kill.
 FLOWING_S, FLOW_PATIENCE_S = 3.0, 60.0
+#: Of so many kills or more, at least this share must come while data flows.
+MANY_KILLS, MIN_MID_FLOW = 20, 0.6
 #: No more than this is waited for anything, and in the end while no row is read.
 PATIENCE_S = 300.0
 
@@ -354,6 +356,10 @@ def main() -> int:
         pipeline=args.pipeline,
         show=True,
     )
+    if args.kills >= MANY_KILLS and outcome.mid_flow < MIN_MID_FLOW * args.kills:
+        outcome.wrong.append(
+            f"only {outcome.mid_flow} of {args.kills} kills came while data flowed"
+        )
     if outcome.wrong:
         print(f"kept: {directory}", file=sys.stderr)
     else:

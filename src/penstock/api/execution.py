@@ -144,10 +144,13 @@ class BackgroundExecution:
             self._error = error
 
     def _raise_failure(self, outcome: RunOutcome) -> None:
-        if outcome.is_stopped:
-            raise KeyboardInterrupt if outcome.code == INTERRUPTED else SystemExit(outcome.code)
         spark = outcome.result.spark
-        if outcome.code == 0 or self._stop.is_asked or spark is None:
+        if not outcome.result.has_failed:
+            if outcome.is_stopped:
+                raise KeyboardInterrupt if outcome.code == INTERRUPTED else SystemExit(outcome.code)
+            if outcome.code == 0 or self._stop.is_asked:
+                return
+        if spark is None:
             return
         problems = [*spark.failed.values()]
         if spark.records.lost:

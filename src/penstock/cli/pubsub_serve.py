@@ -96,7 +96,7 @@ def add_serve_verbs(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def run_serve(args: argparse.Namespace) -> int:
-    """Serve until the process is told to end."""
+    """Serve until the process gets SIGINT or SIGTERM."""
     for package in _PACKAGES:
         check_optional(package, "penstock pubsub serve", "pubsub")
     if not 0 <= args.port <= 65535:

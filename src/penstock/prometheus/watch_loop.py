@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,8 @@ from penstock.control.decider import Decider
 from penstock.control.execution import Patience
 from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.control.registry import find_policy
+from penstock.control.requests import ControlRequest, ControlSource, NoRequests, constrain
+from penstock.core.decision import Decision
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
 from penstock.core.policy import RunFacts
@@ -60,12 +62,50 @@ class WatchSpec:
         return {key: value for key, value in data.items() if value not in (None, {})}
 
 
-def make_decider(spec: WatchSpec) -> Decider:
+class RecordingDecider(Decider):
+    """A decider that keeps its last decision, and the snapshot that it is about."""
+
+    last: tuple[Decision, Snapshot] | None = None
+
+    def decide(self, snapshot: Snapshot) -> Decision:
+        """Return the decision for a snapshot."""
+        decision = super().decide(snapshot)
+        self.last = decision, snapshot
+        return decision
+
+
+class TickDecision:
+    """The decision of the present tick as the loop applies it, for messages to a webhook.
+
+    The requests of people pass through here, because the loop applies them after all guards.
+    """
+
+    def __init__(self, decider: RecordingDecider, requests: ControlSource) -> None:
+        self._decider, self._requests = decider, requests
+        self.state = requests.state
+
+    def read_new(self) -> Sequence[tuple[int, ControlRequest]]:
+        """Return the new requests; every tick begins with this call, without a decision."""
+        self._decider.last = None
+        requests = self._requests.read_new()
+        for _, request in requests:
+            self.state = self.state.after(request)
+        return requests
+
+    def to_json(self) -> dict[str, Any] | None:
+        """Write the decision; None if this tick has none, as when a failed request is retried."""
+        if self._decider.last is None:
+            return None
+        decision, snapshot = self._decider.last
+        return constrain(decision, snapshot, self.state).to_json(with_numbers=True)
+
+
+def make_decider(spec: WatchSpec) -> RecordingDecider:
     """Return the policy with its parameters and guards."""
     policy = find_policy(spec.policy)
     defaults = policy.params_for(RunFacts(objective_s=spec.objective_s))
     params = parse_params(policy, defaults, spec.params)
-    return Decider(policy, params, Guards.parse(dict(spec.guards), "guard"))
+    return RecordingDecider(policy, params, Guards.parse(dict(spec.guards), "guard"))
 
 
 def watch(
@@ -81,7 +121,14 @@ def watch(
     def observe(at: float) -> Snapshot:
         return read_snapshot(client, spec.mapped, at)
 
-    engine = WatchedEngine(observe, clock, webhook.send if webhook else None, stop=stop)
+    requests = ControlFile(directory) if directory is not None else NoRequests()
+    decision = TickDecision(decider, requests)
+
+    def send(message: Mapping[str, Any]) -> None:
+        assert webhook is not None  # else nothing is sent
+        webhook.send({**message, "decision": decision.to_json()})
+
+    engine = WatchedEngine(observe, clock, send if webhook else None, stop=stop)
     header = make_header(
         spec.to_json(), decider, schedule, engine_kind=PROMETHEUS, objective_s=spec.objective_s
     )
@@ -101,7 +148,7 @@ def watch(
             patience=Patience(),
             dry_run=webhook is None,
             stop=stop,
-            controls=ControlFile(directory) if directory is not None else None,
+            controls=decision,
         ):
             scores.add(tick)
             if journal is not None:

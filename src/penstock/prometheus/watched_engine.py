@@ -96,7 +96,7 @@ class WatchedEngine:
                 del self._requested[name]
 
     def apply(self, plan: Plan) -> None:
-        """Send a request; `RescaleError` if nobody accepts it."""
+        """Send the replicas that are requested; `RescaleError` if nobody accepts it."""
         if self._send is None:
             raise RescaleError("there is no webhook")
         self._send({"version": 1, "at": self._clock(), "replicas": dict(plan.replicas)})

@@ -124,8 +124,8 @@ class Client:
 
     def subscriptions(self) -> list[dict[str, Any]]:
         """Return the account's subscriptions with their states."""
-        subscriptions: list[dict[str, Any]] = self.request("GET", "/subscriptions")["subscriptions"]
-        return subscriptions
+        fields: list[dict[str, Any]] = self.request("GET", "/subscriptions")["subscriptions"]
+        return fields
 
     def status(self) -> dict[str, Any]:
         """Return what the service and its engine are doing."""

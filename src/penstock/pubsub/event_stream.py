@@ -44,8 +44,8 @@ def _split_lines(parts: Iterable[str]) -> Iterator[str]:
         rest += part
         if "\n" in part or "\r" in part:
             # a carriage return at the end may be half of a line end
-            held = "\r" if rest.endswith("\r") else ""
-            text = rest[: len(rest) - len(held)]
+            half_end = "\r" if rest.endswith("\r") else ""
+            text = rest[: len(rest) - len(half_end)]
             *lines, rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-            rest += held
+            rest += half_end
             yield from lines

@@ -21,7 +21,7 @@ from penstock.runs.run_directory import RESULT, default_place
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec, read_spec
 
-_CODES = {"finished": 0, "cut": 0, "failed": 1}
+_CODES = {"finished": 0, "cut": 0}
 #: Added to the number of a signal that stopped a run.
 _SIGNALLED = 128
 
@@ -31,11 +31,8 @@ class RunOutcome(NamedTuple):
 
     result: RunResult
     code: int
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether a signal stopped it."""
-        return self.code > _SIGNALLED
+    #: Whether a signal stopped it.
+    is_stopped: bool = False
 
 
 class RunView(Protocol):
@@ -139,7 +136,11 @@ def execute(
     ):
         result = run_on_spark(prepared, directory, observer, stop, options)
     view.show_end(prepared, directory, result)
-    return RunOutcome(result, _SIGNALLED + signals[-1] if signals else exit_code(result))
+    if not signals:
+        return RunOutcome(result, exit_code(result))
+    # a signal hides neither a failure nor lost records
+    code = 1 if result.has_failed else _SIGNALLED + signals[-1]
+    return RunOutcome(result, code, is_stopped=True)
 
 
 def _check_options(prepared: PreparedSparkRun, options: LaunchOptions) -> None:
@@ -166,9 +167,9 @@ def execute_all(
 
 def exit_code(result: RunResult) -> int:
     """Return 0, or 1 for a run that failed, lost records or did not run on Spark at all."""
-    if result.spark is None:
+    if result.spark is None or result.has_failed:
         return 1
-    return _CODES.get(result.spark.ended, 1) or int(result.spark.records.lost > 0)
+    return _CODES.get(result.spark.ended, 1)
 
 
 def default_directory(prepared: PreparedSparkRun, policy: str) -> Path:

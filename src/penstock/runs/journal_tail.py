@@ -46,6 +46,8 @@ class JournalTail:
     #: By operator: how often it was restarted, and why the last time.
     restarts: Counter[str] = field(default_factory=Counter)
     causes: dict[str, str] = field(default_factory=dict)
+    #: By operator: its last failure that was followed by a restart.
+    retries: dict[str, RestartingEvent] = field(default_factory=dict)
     #: By operator: rows that came after the watermark.
     late: Counter[str] = field(default_factory=Counter)
     #: By operator: why it failed since the last start of the run.
@@ -103,11 +105,14 @@ def _count(tail: JournalTail, data: Mapping[str, Any]) -> None:
     if "resumed" in data:
         tail.resumes += 1
         tail.failed.clear()
+        tail.retries.clear()
     for event in map(event_from_json, data.get("events", ())):
         match event:
             case RestartingEvent() | RevivedEvent():
                 tail.restarts[event.operator] += 1
                 tail.causes[event.operator] = event.error
+                if isinstance(event, RestartingEvent):
+                    tail.retries[event.operator] = event
             case LateEvent():
                 tail.late[event.operator] += event.records
             case FailedEvent() if event.operator:

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
+from penstock.engines.spark.queries.retries import STABLE_S
 from penstock.engines.spark.recovery.checkpoints import read_last_batch, read_planned_batch
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError, TruncatedError
@@ -38,6 +39,9 @@ class OperatorStatus:
     restarts: int = 0
     #: Why it was restarted the last time.
     last_restart: str = ""
+    #: How long it has been restarting, and the number of the last try; None if it works.
+    restarting_s: float | None = None
+    tries: int | None = None
     late_rows: int | None = None
     dead_letter_rows: int | None = None
     #: Why it stopped for good.
@@ -51,7 +55,8 @@ def read_operator(
     kind, record = declared["kind"], _last_record(layout, name)
     scales = find_kind(kind).scales
     queue, oldest_s = _waiting(layout, name, declared["reads"], record, now)
-    tick = tail.tick
+    tick, last_commit_at = tail.tick, _last_commit_at(layout, name, record)
+    restarting_s, tries = _find_retry(tail, name, last_commit_at, now)
     return OperatorStatus(
         name=name,
         kind=kind,
@@ -61,9 +66,11 @@ def read_operator(
         queue=queue,
         oldest_waiting_s=oldest_s,
         watermark=_watermark(layout, name, kind, record),
-        last_commit_at=_last_commit_at(layout, name, record),
+        last_commit_at=last_commit_at,
         restarts=tail.restarts[name],
         last_restart=tail.causes.get(name, ""),
+        restarting_s=restarting_s,
+        tries=tries,
         late_rows=_late_rows(layout, name, kind, tail),
         dead_letter_rows=_dead_letters(layout, name, declared),
         error=tail.failed.get(name, ""),
@@ -152,6 +159,24 @@ def _last_commit_at(layout: RunLayout, name: str, record: BatchRecord | None) ->
     commits = layout.checkpoint(name) / "commits"
     times = [path.stat().st_mtime for path in commits.glob("[0-9]*")]
     return max(times, default=None)
+
+
+def _find_retry(
+    tail: JournalTail, name: str, last_commit_at: float | None, now: float
+) -> tuple[float | None, int | None]:
+    """Return how long an operator has been failing, and its last try; None if it works.
+
+    It works if it has committed since the last failure, or has not failed for so long that
+    another failure would have a new cause.
+    """
+    retry = tail.retries.get(name)
+    if retry is None or tail.tick is None or tail.written_at is None:
+        return None, None
+    failed_at = tail.written_at - (tail.tick.at - retry.at)
+    age_s = max(0.0, now - failed_at)
+    if age_s > retry.delay_s + STABLE_S or (last_commit_at or 0.0) > failed_at:
+        return None, None
+    return retry.since_s + age_s, retry.tries
 
 
 def _late_rows(layout: RunLayout, name: str, kind: str, tail: JournalTail) -> int | None:

@@ -60,6 +60,12 @@ class RunResult:
         """The cost of the run."""
         return self.scores.replica_hours if self.scores is not None else 0.0
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether a run on Spark failed or lost records, however it ended."""
+        spark = self.spark
+        return spark is not None and (spark.ended == "failed" or spark.records.lost > 0)
+
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries, all figures side by side."""
         spark, scores = self.spark, self.scores.to_json() if self.scores is not None else {}

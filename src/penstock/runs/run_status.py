@@ -23,8 +23,11 @@ from penstock.runs.run_directory import LOCK, RESULT, SPEC_FILE, read_result
 
 #: A loop that writes nothing for this many intervals, and at least this many seconds, is stuck.
 _MAX_INTERVALS, _MIN_SILENCE_S = 4, 60.0
-#: An operator without a commit for this long while rows wait is stuck.
+#: An operator without a commit for this long while rows wait is stuck, and so is one that fails
+#: and is restarted for this long.
 MAX_STALL_S = 120.0
+#: A run that is still starting after this many seconds does not start.
+MAX_START_S = 600.0
 #: Exit codes of `penstock status`.
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
 
@@ -109,7 +112,11 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         pipeline=declared.get("name", run.name),
         state=state,
         pid=holder.pid if holder else None,
-        problems=tuple(_problems(state, operators, tail, age_s, now)),
+        problems=(
+            *_problems(state, operators, tail, age_s, now),
+            *_late_start(state, run, now),
+            *_losses(holder, result),
+        ),
         warnings=tuple(_warnings(operators, ingests)),
         seconds=tick.at if tick else None,
         tick_age_s=age_s if tick else None,
@@ -151,6 +158,11 @@ def _problems(
     for operator in operators:
         if operator.error:
             yield f"{operator.name} failed: {operator.error.strip().splitlines()[-1]}"
+        elif state == "running" and (operator.restarting_s or 0.0) > MAX_STALL_S:
+            yield (
+                f"{operator.name} has been restarting for {operator.restarting_s:.0f} s, try"
+                f" {operator.tries}: {_first_line(operator.last_restart)}"
+            )
         elif state == "running" and _is_stuck(operator, now):
             waited = f"{operator.oldest_waiting_s:.0f} s"
             yield f"{operator.name} has committed nothing while rows wait for {waited}"
@@ -159,6 +171,20 @@ def _problems(
     silence_s = max(_MIN_SILENCE_S, _MAX_INTERVALS * tail.interval_s)
     if state == "running" and age_s is not None and age_s > silence_s:
         yield f"the journal has had no tick for {age_s:.0f} s"
+
+
+def _late_start(state: str, run: Path, now: float) -> Iterator[str]:
+    """Say that a first start takes too long."""
+    since_s = now - (run / SPEC_FILE).stat().st_mtime
+    if state == "starting" and since_s > MAX_START_S:
+        yield f"the run has been starting for {since_s:.0f} s"
+
+
+def _losses(holder: Holder | None, result: RunResult | None) -> Iterator[str]:
+    """Say what the last result counts as lost; a run that goes on has no result."""
+    spark = result.spark if result is not None and holder is None else None
+    if spark is not None and spark.records.lost > 0:
+        yield f"{spark.records.lost:,} records were lost: no batch read them"
 
 
 def _is_stuck(operator: OperatorStatus, now: float) -> bool:
@@ -175,8 +201,12 @@ def _warnings(
     for operator in operators:
         if operator.restarts:
             times = "once" if operator.restarts == 1 else f"{operator.restarts} times"
-            cause = (operator.last_restart.strip().splitlines() or ["a process of it died"])[0]
+            cause = _first_line(operator.last_restart)
             yield f"{operator.name} was restarted {times}, the last time because: {cause}"
+
+
+def _first_line(cause: str) -> str:
+    return (cause.strip().splitlines() or ["a process of it died"])[0]
 
 
 def disk_use(run: Path) -> dict[str, int]:

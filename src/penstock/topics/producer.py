@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.errors import InputError
 from penstock.topics.ddl import TIMESTAMP
-from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schedule import schedule_of
 from penstock.topics.schema import EVENT
 from penstock.topics.steady_clock import SteadyClock
@@ -19,6 +19,24 @@ from penstock.workloads.workload import Workload
 
 #: The largest commit, in rows.
 MAX_ROWS = 1 << 16
+
+
+class RowCount(Protocol):
+    """The rows of a topic."""
+
+    def refresh(self) -> int:
+        """Return how many rows of the workload exist."""
+
+
+class RowWriter(Protocol):
+    """What a producer needs of a topic: a directory or Kafka."""
+
+    @property
+    def topic(self) -> RowCount:
+        """The topic that is written."""
+
+    def append(self, rows: pa.Table) -> object:
+        """Write rows after the existing ones."""
 
 
 class Producer:
@@ -31,7 +49,7 @@ class Producer:
 
     def __init__(
         self,
-        writer: TopicWriter,
+        writer: RowWriter,
         make: Callable[[int, pa.Array], pa.Table],
         load: Workload,
         *,

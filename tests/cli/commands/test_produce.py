@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.tools.kafka_mock import mock_kafka
 
 from penstock.cli.main import main
 from penstock.runs.topic_production import plain_rows
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.kafka.address import parse_address
+from penstock.topics.kafka.client_settings import ClientSettings
+from penstock.topics.kafka.offset_ranges import list_ranges
+from penstock.topics.kafka.partition_offsets import PartitionOffsets
+from penstock.topics.kafka.range_reader import RangeReader
+from penstock.topics.kafka.value_formats import make_decoder
 from penstock.topics.schema import EVENT, schema_text
 
 Capture = pytest.CaptureFixture[str]
@@ -152,3 +159,62 @@ def test_a_topic_that_somebody_fills_is_refused_in_one_line(place: Path, capsys:
         assert main(argv) == 1
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
     assert "numbers" in line
+
+
+def test_rows_go_to_kafka(capsys: Capture) -> None:
+    with mock_kafka() as broker:
+        broker.write("orders", 0, [b"{}"])
+        argv = ["produce", "constant(rate=500)", "--to", broker.url("orders"), *AT_ONCE]
+        assert main(argv) == 0
+        captured = capsys.readouterr()
+        figures = json.loads(captured.out)
+        address = parse_address(broker.url("orders"))
+        offsets = PartitionOffsets(address, ClientSettings())
+        ends = offsets.end(offsets.list_partitions())
+        reader = RangeReader(address, ClientSettings())
+        ranges = list_ranges({0: 1}, ends)
+        blocks = [block for part in ranges for block in reader.read(part)]
+        decoder = make_decoder("json", "id long, value double, key long, _event timestamp")
+        ids = sorted(n for block in blocks for n in decoder.decode(block)["id"].to_pylist())
+        reader.close()
+    assert "100 %, 30000 of 30000" in captured.err
+    assert (figures["records"], figures["partitions"]) == (30_000, 4)
+    assert figures["wanted_rate"] is None and not figures["is_interrupted"]
+    assert ids == list(range(30_000))
+
+
+def test_kafka_gets_rows_when_they_are_due(capsys: Capture) -> None:
+    with mock_kafka() as broker:
+        broker.write("orders", 0, [b"{}"])
+        argv = ["produce", "constant(rate=200)", "--to", broker.url("orders"), "--minutes", "0.05"]
+        assert main(argv) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["records"] == 600
+    assert figures["wanted_rate"] == pytest.approx(200)
+    # a busy machine is late at the end, never early
+    assert figures["rate"] < 201
+    assert figures["worst_lag_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--to", "kafka://a:1/b/c"], "--to: topic 'b/c' is not a name that Kafka allows"),
+        (["--to", "kafka://a:1/b", "--partitions", "0"], "--partitions: must be at least 1"),
+        (["--to", "kafka://a:1/b", "--properties", "no"], "properties: "),
+        (["--to", "topics/a", "--partitions", "3"], "--partitions: is for Kafka topics"),
+    ],
+)
+def test_wrong_options_of_kafka(options: list[str], message: str, capsys: Capture) -> None:
+    assert main(["produce", "cosine", *options]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error: {message}")
+    assert captured.out == ""
+
+
+def test_an_existing_topic_keeps_its_partitions(capsys: Capture) -> None:
+    with mock_kafka() as broker:
+        broker.write("orders", 0, [b"{}"])
+        argv = ["produce", "cosine", "--to", broker.url("orders"), "--partitions", "7"]
+        assert main(argv) == 2
+    assert "--partitions: must be 4, as topic orders has, got 7" in capsys.readouterr().err

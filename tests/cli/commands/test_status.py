@@ -25,7 +25,7 @@ from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run
-from penstock.runs.run_status import MAX_STALL_S, read_status
+from penstock.runs.run_status import MAX_STALL_S, MAX_START_S, read_status
 from penstock.runs.spark_result import SparkResult
 from penstock.state.version import Version
 from penstock.topics.embedded.topic import Topic
@@ -234,6 +234,35 @@ def test_restarts_are_counted_and_a_failure_is_unhealthy(run: Path, capsys: Capt
     assert (code, found["resumes"]) == (0, 1)
 
 
+@pytest.mark.usefixtures("holder")
+def test_an_ingest_that_fails_again_and_again_is_unhealthy(run: Path) -> None:
+    """It reads no topic, so no rows wait for it."""
+    failure = {"kind": "restarting", "operator": "files", "tries": 7, "error": "no such host"}
+    append(run, tick(300.0, [{"at": 290.0, "delay_s": 32.0, "since_s": 63.0, **failure}]))
+    now = time.time()
+    assert read_status(run, now).problems == ()
+    files = read_status(run, now).operators[0]
+    assert (files.tries, round(files.restarting_s or 0)) == (7, 73)
+    append(run, tick(400.0, [{"at": 390.0, "delay_s": 60.0, "since_s": 163.0, **failure}]))
+    (problem,) = read_status(run, now).problems
+    assert problem == "files has been restarting for 173 s, try 7: no such host"
+    append(run, tick(600.0))  # it has not failed since
+    assert read_status(run, now).problems == ()
+
+
+@pytest.mark.usefixtures("holder")
+def test_an_operator_that_has_committed_since_its_failure_works(run: Path) -> None:
+    failure = {"kind": "restarting", "operator": "parse", "tries": 7, "error": "lost"}
+    append(run, tick(300.0, [{"at": 290.0, "since_s": 500.0, **failure}]))
+    assert read_status(run).operators[1].restarting_s is None
+
+
+@pytest.mark.usefixtures("holder")
+def test_a_run_that_starts_for_too_long_is_unhealthy(run: Path) -> None:
+    later = read_status(run, time.time() + MAX_START_S + 1)
+    assert later.problems[-1].startswith("the run has been starting for 60")
+
+
 def test_late_rows_are_those_of_the_whole_journal(run: Path, capsys: Capture) -> None:
     """Records of old batches are gone; the journal has told of them."""
     late = {"at": 14.0, "kind": "late", "operator": "count", "records": 20, "total": 20}
@@ -320,6 +349,17 @@ def test_a_run_is_asked_to_stop_and_waited_for(
     said = capsys.readouterr().err
     assert f"asked process {holder.pid} to stop" in said
     assert "has stopped" in said
+
+
+def test_a_stopped_run_that_lost_records_is_no_success(
+    run: Path, holder: subprocess.Popen[str], capsys: Capture
+) -> None:
+    append(run, tick(15.0))
+    finish_run(run, RunResult.from_json({"ended": "stopped", "records": {"lost": 630}}))
+    assert main(["stop", str(run)]) == 1
+    assert "630 records were lost: no batch read them" in capsys.readouterr().err
+    assert status(run, capsys)[0] == 1
+    assert holder.wait(10) == 143
 
 
 def test_one_that_takes_too_long_is_told(

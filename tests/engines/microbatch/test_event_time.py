@@ -286,6 +286,8 @@ def test_an_idle_input_does_not_hold_the_watermark(tmp_path: Path) -> None:
     with TopicWriter(topics["busy"], "w", clock=lambda: now) as writer:
         writer.append(pa.table({"at": pa.array([90], TIMESTAMP)}))
     assert list(progress.idle_inputs(ends)) == ["idle"]
+    resumed = InputProgress(topics, log, idle_s=60.0, clock=lambda: now)
+    assert list(resumed.idle_inputs(ends)) == [], "no time has passed since this start"
     assert list(progress.idle_inputs({"busy": 2, "idle": 0})) == [], "rows that wait are not idle"
     read = {name: progress.read(name, 0, topic.end) for name, topic in topics.items()}
     inputs = {name: state.progress for name, state in read.items()}

@@ -10,11 +10,11 @@ import pytest
 from penstock.cli.main import main
 from penstock.errors import InputError
 from penstock.pipelines.host_declaration import Hosts
+from penstock.pubsub.bench.broker_traffic import NoticeTimes
 from penstock.pubsub.bench.elasticity import ElasticitySpec
 from penstock.pubsub.bench.elasticity_result import (
     ElasticityResult,
     HostSample,
-    NoticeTimes,
     compute_mean_load,
     cut_periods,
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.errors import InputError
+from penstock.pubsub.bench.broker_traffic import NoticeTimes
 from penstock.pubsub.bench.load import BenchSpec
 from penstock.pubsub.bench.migration_bench import (
     MigrationResult,
@@ -40,7 +41,7 @@ def make_result(operator: str = "match") -> MigrationResult:
     ]
     due = np.array([0.2, 0.5, 2.5, 4.5, 6.0, 8.0])
     delays = np.array([0.9, 1.1, 1.9, 1.0, 2.3, 1.2])
-    return summarise(migrations, commits, (due, delays), 12_500)
+    return summarise(migrations, commits, NoticeTimes(due_s=due, done_s=due + delays), 12_500)
 
 
 def test_gaps_and_delays_are_told_apart() -> None:

@@ -1,4 +1,4 @@
-"""A server that is killed: subscribers reconnect, miss nothing and get nothing twice."""
+"""A server that is killed or stopped: subscribers reconnect, miss nothing, get nothing twice."""
 
 import random
 import threading
@@ -84,7 +84,7 @@ def _read(subscription: object, publisher: Publisher) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_server_ends_politely(tmp_path: Path) -> None:
+def test_a_stream_continues_after_a_gentle_stop(tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(SPACE)
     directory = tmp_path / "service"
     with ServeProcess(directory, tmp_path / "space.toml", "--local") as server:
@@ -97,3 +97,9 @@ def test_a_server_ends_politely(tmp_path: Path) -> None:
             began = time.monotonic()
             assert server.stop() == 0
             assert time.monotonic() - began < 20  # it would wait for ever for open streams
+            with pytest.raises(ServiceError, match="cannot be reached"):
+                client.publish({"price": 5})
+            server.start()
+            client.publish({"price": 6})
+            event = next(events)
+            assert (event.publication, event.content) == (1, {"price": 6})

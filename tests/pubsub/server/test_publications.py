@@ -173,7 +173,8 @@ def test_a_body_that_is_too_large_is_refused(rig: Rig) -> None:
 def test_an_event_that_is_too_large_is_refused(rig: Rig) -> None:
     client = rig.start(max_event_bytes=100).client()
     answer = client.post("/publications", json={"price": "x" * 200})
-    assert (answer.status_code, answer.json()["error"]) == (413, "a publication may have 100 bytes")
+    problem = "the publication has more than 100 bytes"
+    assert (answer.status_code, answer.json()["error"]) == (413, problem)
 
 
 def test_other_types_are_refused(rig: Rig) -> None:

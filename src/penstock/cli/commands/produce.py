@@ -2,10 +2,16 @@
 
 import argparse
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from penstock.cli.options import add_seed, read_minutes
 from penstock.cli.subcommands import add_command
+from penstock.errors import InputError
 from penstock.reports.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from penstock.runs.topic_production import ProduceSpec
 
 EXAMPLES = """\
 examples:
@@ -13,10 +19,14 @@ examples:
   penstock produce "constant(rate=500)" --to topics/orders --minutes 5 --arrivals poisson
   penstock produce dns --to runs/mine/topics/lookups --rows mine.py:lookups
   penstock produce "constant(rate=1e6)" --minutes 1 --to topics/many --as-fast-as-possible
+  penstock produce cosine --to kafka://localhost:9092/orders --rate-scale 0.01 --partitions 4
 
 A function(first_id, due) -> pa.Table makes the rows. It gets the number of the first record and
 the time at which each record is due. The same command resumes after an interruption: the rows in
 the topic count as the first ones of the workload, and the next one is due immediately.
+
+A Kafka topic gets each record as JSON. Every start begins with the first record, and the figures
+are printed as JSON.
 """
 
 
@@ -32,7 +42,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     add = parser.add_argument
     add("workload", metavar="WORKLOAD", help="see penstock workload")
-    add("--to", required=True, metavar="DIR", help="directory of the topic, created if missing")
+    about = "directory of the topic or kafka://host:port/topic, created if missing"
+    add("--to", required=True, metavar="DIR|ADDRESS", help=about)
+    about = "partitions of a new Kafka topic (default: the brokers')"
+    add("--partitions", type=int, metavar="N", help=about)
+    about = "file with settings of the Kafka client, such as TLS and SASL"
+    add("--properties", type=Path, metavar="FILE", help=about)
     about = "function that makes the rows (default: id long, value double, key long)"
     add("--rows", metavar="FILE.py:function", help=about)
     about = "length (default: the workload's, usually 140)"
@@ -53,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     # imported here because it loads Arrow, which other commands do not need
     from penstock.reports.topic_text import production_text  # noqa: PLC0415
     from penstock.runs.topic_production import ProduceSpec, produce  # noqa: PLC0415
+    from penstock.topics.kafka.address import is_kafka_address  # noqa: PLC0415
 
     spec = ProduceSpec(
         workload=args.workload,
@@ -65,7 +81,24 @@ def run(args: argparse.Namespace) -> int:
         arrivals=args.arrivals,
         at_once=args.as_fast_as_possible,
     )
+    if is_kafka_address(spec.to):
+        return _run_kafka(spec, args)
+    for name in ("partitions", "properties"):
+        if getattr(args, name) is not None:
+            raise InputError(
+                f"--{name}", "is for Kafka topics", "write --to kafka://host:port/topic"
+            )
     with ProgressBar("produce") as bar:
         result = produce(spec, bar.show)
     print(json.dumps(result, indent=2) if args.json else production_text(result))
     return 0
+
+
+def _run_kafka(spec: "ProduceSpec", args: argparse.Namespace) -> int:
+    """Produce the records to Kafka; Ctrl-C ends it with what was written."""
+    from penstock.runs.kafka_production import produce_to_kafka  # noqa: PLC0415
+
+    with ProgressBar("produce", resumes=False) as bar:
+        result = produce_to_kafka(spec, args.partitions, args.properties, bar.show)
+    print(json.dumps(result, indent=2))
+    return 130 if result["is_interrupted"] else 0

@@ -21,7 +21,7 @@ ends the run at once. No data is lost in either case.
 
 exit codes:
   0  stopped
-  1  still running after --timeout
+  1  still running after --timeout, or the run failed or lost records
   2  RUN is not a run directory
   3  was not running
 """
@@ -44,6 +44,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(args: argparse.Namespace) -> int:
     """Stop the run."""
+    from penstock.runs.run_status import read_status  # noqa: PLC0415  (loads Arrow)
     from penstock.runs.run_stop import stop_run  # noqa: PLC0415  (loads Arrow)
 
     if not 0 <= args.timeout < math.inf:
@@ -52,7 +53,10 @@ def run(args: argparse.Namespace) -> int:
         _say(f"{args.run_directory} is not running")
         return NOT_RUNNING
     _say(f"{args.run_directory} has stopped; penstock run --resume {args.run_directory} resumes it")
-    return 0
+    problems = read_status(args.run_directory).problems
+    for problem in problems:
+        _say(problem)
+    return 1 if problems else 0
 
 
 def _say(text: str) -> None:

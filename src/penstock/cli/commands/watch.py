@@ -28,9 +28,11 @@ examples:
   penstock watch --prometheus http://prom:9090 --map flink --policy dhalion --once --json
 
 Without --webhook it is a dry run: decisions are printed and journaled only. With --webhook, each
-change is posted as {"version": 1, "at": seconds, "replicas": {operator: number}}; an answer other
-than 2xx is retried with growing pauses. The environment variable PENSTOCK_WEBHOOK_TOKEN is sent as
-a bearer token. With --out, penstock explain, dashboard, top, report and replay read the run.
+change is posted as {"version": 1, "at": seconds, "replicas": {operator: number}, "decision": ...}:
+the replicas to set, and the decision with reasons, formulas and what guards changed. An answer
+other than 2xx is retried with growing pauses; the decision is null if the tick of a retry has none.
+The environment variable PENSTOCK_WEBHOOK_TOKEN is sent as a bearer token. With --out, penstock
+explain, dashboard, top, report and replay read the run.
 
 A map names a query for each measure; penstock watch --show-map flink prints one to start from.
 """

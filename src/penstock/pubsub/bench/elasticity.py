@@ -17,10 +17,10 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError, RunError
 from penstock.pipelines.host_declaration import Hosts
+from penstock.pubsub.bench.broker_traffic import publish_due, read_notice_times, subscribe_all
 from penstock.pubsub.bench.elasticity_result import (
     ElasticityResult,
     HostSample,
-    NoticeTimes,
     compute_mean_load,
     cut_periods,
 )
@@ -33,9 +33,7 @@ from penstock.pubsub.server.service_directory import declare_space
 from penstock.pubsub.server.spark_engine import SparkEngineRun, open_spark_engine
 from penstock.runs.journal import read_ticks
 from penstock.runs.run_directory import JOURNAL
-from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
-from penstock.topics.schema import EVENT
 from penstock.workloads.registry import make_workload
 from penstock.workloads.workload import Workload
 
@@ -49,7 +47,6 @@ PAPER_HOLD_S = 30.0
 #: Long batches, because the calls of a batch cost the same however few publications it has.
 INTERVAL_S, BATCH_S = 3.0, 2.0
 _STEP_S, _SAMPLE_S = 0.2, 1.0
-_SUBSCRIBE_ROWS = 10_000
 _PATIENCE_S, _RETURN_S = 600.0, 90.0
 _CHECKED = 32
 
@@ -150,15 +147,10 @@ class _Experiment:
 
     def subscribe(self) -> None:
         """Add all subscriptions; wait until they are in effect."""
-        rows, position, done = self._requests.subscriptions, 0, 0
+        rows = self._requests.subscriptions
         self._say(f"subscribing {len(rows):,} times")
-        for start in range(0, len(rows), _SUBSCRIBE_ROWS):
-            self._engine.broker.append(rows.slice(start, _SUBSCRIBE_ROWS))
         deadline_s = time.monotonic() + _PATIENCE_S
-        while done < len(rows):
-            self._wait(_STEP_S, deadline_s)
-            acks, position = self._engine.broker.read_acks(position)
-            done += len(acks)
+        subscribe_all(self._engine.broker, rows, lambda: self._wait(_STEP_S, deadline_s))
 
     def wait_for_quiet(self) -> None:
         """Wait until the hosts that subscriptions needed are released."""
@@ -177,8 +169,7 @@ class _Experiment:
         began_at = time.time()
         self._publish(load, began_at)
         self._drain(load, began_at)
-        times = self._read_times(position, began_at)
-        delays_s = times.done_s - times.due_s
+        times = read_notice_times(self._notices, position, began_at)
         hosts = [len(sample.loads) for sample in self._samples]
         return ElasticityResult(
             periods=cut_periods(load, self._samples, times, spec.period_s),
@@ -188,8 +179,8 @@ class _Experiment:
             hosts_last=hosts[-1],
             moves=self._count_moves() - moves,
             cpu_mean=compute_mean_load(self._samples),
-            delay_p50_s=float(np.percentile(delays_s, 50)),
-            delay_p95_s=float(np.percentile(delays_s, 95)),
+            delay_p50_s=float(np.percentile(times.delays_s, 50)),
+            delay_p95_s=float(np.percentile(times.delays_s, 95)),
             checked_publications=_CHECKED,
             wrong_publications=self._count_wrong(position),
             load_average=os.getloadavg()[0],
@@ -203,8 +194,7 @@ class _Experiment:
                 # whole records become due one after the other
                 due_s = load.when(np.arange(sent + 1, sent + due + 1, dtype=np.float64))
                 rows = self._requests.make_publications(sent, due)
-                events = pa.array(((began_at + due_s) * 1e6).astype(np.int64)).cast(TIMESTAMP)
-                self._engine.broker.append(rows.append_column(EVENT, events))
+                publish_due(self._engine.broker, rows, began_at + due_s)
                 sent += due
             self._sample(began_at)
             self._wait(_STEP_S)
@@ -242,14 +232,6 @@ class _Experiment:
         ticks = read_ticks(self._engine.run / JOURNAL)
         placed = [t.decision.placement for t in ticks if t.applied and t.decision is not None]
         return sum(len(placement.moves) for placement in placed if placement is not None)
-
-    def _read_times(self, position: int, began_at: float) -> NoticeTimes:
-        due, done = [], []
-        for commit in self._notices.commits(position, self._notices.refresh()):
-            for rows in self._notices.read(commit.first, commit.end, [EVENT]):
-                due.append(rows[EVENT].cast(pa.int64()).to_numpy() / 1e6 - began_at)
-                done.append(np.full(rows.num_rows, commit.at - began_at))
-        return NoticeTimes(due_s=np.concatenate(due), done_s=np.concatenate(done))
 
     def _count_wrong(self, position: int) -> int:
         """Compare some publications, from begin to end, with brute force."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.pubsub.arrays import Doubles
+from penstock.pubsub.bench.broker_traffic import NoticeTimes
 from penstock.workloads.workload import Workload
 
 
@@ -15,14 +15,6 @@ class HostSample:
 
     at_s: float
     loads: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeTimes:
-    """When each publication was due, and when its notice was committed, in seconds."""
-
-    due_s: Doubles
-    done_s: Doubles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +75,7 @@ def _measure(
     inside = [sample.loads for sample in samples if begin_s <= sample.at_s < end_s]
     is_done = (times.done_s >= begin_s) & (times.done_s < end_s)
     is_due = (times.due_s >= begin_s) & (times.due_s < end_s)
-    delays_s = (times.done_s - times.due_s)[is_due]
+    delays_s = times.delays_s[is_due]
     means = [sum(loads) / len(loads) for loads in inside if loads]
     return ElasticityPeriod(
         begin_s=begin_s,

@@ -22,13 +22,20 @@ from penstock.pubsub.kernels.half_spaces import (
 from penstock.pubsub.kernels.value_axis import number_axis
 from penstock.pubsub.kernels.value_columns import NUMBER_CODE, value_schema
 from penstock.pubsub.matcher import AspeMatcher, Matcher, PlainMatcher
+from penstock.pubsub.operators.match import MatchPoint
+from penstock.pubsub.operators.subscription_index import SubscriptionLayout
 from penstock.pubsub.spaces.aspe import AspeEncoder
 from penstock.pubsub.spaces.aspe_key import make_aspe_key
 from penstock.pubsub.spaces.grid import NumberGrid
 from penstock.pubsub.spaces.space import ASPE, MAX_ATTRIBUTES, Space
+from penstock.pubsub.spaces.wire import encode_vectors
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.schema import EVENT
 
 #: Cells of each attribute.
 CELLS = 2**16
+#: What a publication carries beside its values.
+PAYLOAD_BYTES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +89,9 @@ class BenchLoad:
     cells: Integers
     ranges: Integers
     publications: pa.RecordBatch
+    #: The same as rows of their topic, and the function of operator M.
+    rows: pa.RecordBatch
+    operator: MatchPoint
     slices: tuple[BenchSlice, ...]
 
 
@@ -91,7 +101,39 @@ def make_load(spec: BenchSpec) -> BenchLoad:
     cells, ranges = draw_cells(spec, random, spec.publications), draw_ranges(spec, random)
     make_slices = _make_aspe_slices if spec.is_encrypted else _make_plain_slices
     publications, slices = make_slices(spec, cells, ranges, random)
-    return BenchLoad(cells=cells, ranges=ranges, publications=publications, slices=slices)
+    layout = SubscriptionLayout(
+        paths=tuple(f"a{i}" for i in range(spec.attributes)),
+        is_encrypted=spec.is_encrypted,
+        backend=spec.backend,
+    )
+    return BenchLoad(
+        cells=cells,
+        ranges=ranges,
+        publications=publications,
+        rows=_make_rows(publications, random, is_encrypted=spec.is_encrypted),
+        operator=MatchPoint(layout),
+        slices=slices,
+    )
+
+
+def _make_rows(
+    publications: pa.RecordBatch, random: np.random.Generator, *, is_encrypted: bool
+) -> pa.RecordBatch:
+    """Return publications as rows of their topic."""
+    count = publications.num_rows
+    columns = dict(zip(publications.schema.names, publications.columns, strict=True))
+    if is_encrypted:
+        columns = {"vector": pa.array(encode_vectors(publications), pa.binary())}
+    else:
+        columns |= {
+            name: column.cast(pa.int8())
+            for name, column in columns.items()
+            if column.type == pa.uint8()
+        }
+    payloads = [random.bytes(PAYLOAD_BYTES) for _ in range(count)]
+    columns["payload"] = pa.array(payloads, pa.binary())
+    columns[EVENT] = pa.repeat(pa.scalar(0, TIMESTAMP), count)
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def draw_cells(spec: BenchSpec, random: np.random.Generator, publications: int) -> Integers:

@@ -14,7 +14,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.core.decision import Move
 from penstock.engines.microbatch.batch_record import BatchRecord
@@ -24,23 +23,25 @@ from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.errors import InputError, RunError
-from penstock.pubsub.arrays import Doubles
+from penstock.pubsub.bench.broker_traffic import (
+    NoticeTimes,
+    publish_due,
+    read_notice_times,
+    subscribe_all,
+)
 from penstock.pubsub.bench.engine_run import run_engine
 from penstock.pubsub.bench.load import BenchSpec
 from penstock.pubsub.bench.request_load import BenchRequests, make_bench_requests
 from penstock.pubsub.operators.topics import NOTICES
 from penstock.pubsub.pipeline import ACCESS, EXIT, MATCH, PubSubOptions, build_pipeline
 from penstock.pubsub.topic_broker import TopicBroker
-from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
-from penstock.topics.schema import EVENT
 
 #: The paper's slices: AP, M, EP.
 SLICES = {ACCESS: 4, MATCH: 8, EXIT: 4}
 REPLICAS = {ACCESS: 2, MATCH: 2, EXIT: 2}
 _TIMING = BatchTiming(batch_s=1.0, min_interval_s=0.5)
 _STEP_S, _PATIENCE_S = 0.1, 300.0
-_SUBSCRIBE_ROWS = 10_000
 #: Publications that are due so long before the gap of a move may be delayed by it.
 _AROUND_S = 1.0
 
@@ -153,16 +154,15 @@ class _MigrationBench:
 
     def subscribe(self) -> None:
         """Add all subscriptions; wait until they are in effect."""
-        rows, position, done = self._requests.subscriptions, 0, 0
+        rows = self._requests.subscriptions
         self._say(f"subscribing {len(rows):,} times")
-        for start in range(0, len(rows), _SUBSCRIBE_ROWS):
-            self._broker.append(rows.slice(start, _SUBSCRIBE_ROWS))
         deadline_s = time.monotonic() + _PATIENCE_S
-        while done < len(rows):
+
+        def wait() -> None:
             self._engine.advance(_STEP_S)
-            acks, position = self._broker.read_acks(position)
-            done += len(acks)
             self._check(deadline_s)
+
+        subscribe_all(self._broker, rows, wait)
 
     def flow(self, seconds: float) -> None:
         """Publish at the rate for some time."""
@@ -172,8 +172,7 @@ class _MigrationBench:
             count = int((time.time() - self._due_at) * self._spec.publications_per_s)
             if count:
                 rows = self._requests.make_publications(self._sent, count)
-                due = pa.scalar(round(self._due_at * 1e6), TIMESTAMP)
-                self._broker.append(rows.append_column(EVENT, pa.repeat(due, count)))
+                publish_due(self._broker, rows, self._due_at)
                 self._sent += count
                 self._due_at += count / self._spec.publications_per_s
             self._engine.advance(_STEP_S)
@@ -191,8 +190,8 @@ class _MigrationBench:
         migrations = [self._migrate(operator) for _ in range(spec.moves)]
         self.flow(spec.pause_s)
         commits_at = [record.committed_at for record in self._records[operator]]
-        delays = self._read_delays(position, began_at)
-        return summarise(migrations, commits_at, delays, spec.per_slice)
+        times = read_notice_times(self._notices, position).due_from(began_at)
+        return summarise(migrations, commits_at, times, spec.per_slice)
 
     def _migrate(self, operator: str) -> SliceMigration:
         """Move a slice from the replica that has more of them to the other one."""
@@ -217,17 +216,6 @@ class _MigrationBench:
                     )
             self._check(deadline_s)
 
-    def _read_delays(self, position: int, began_at: float) -> tuple[Doubles, Doubles]:
-        """Return when publications were due, and how long their notices took."""
-        parts = []
-        for commit in self._notices.commits(position, self._notices.refresh()):
-            for rows in self._notices.read(commit.first, commit.end, [EVENT]):
-                due_s = rows[EVENT].cast(pa.int64()).to_numpy() / 1e6
-                due_s = due_s[due_s >= began_at]
-                parts.append((due_s, commit.at - due_s))
-        due, delays = zip(*parts, strict=True)
-        return np.concatenate(due), np.concatenate(delays)
-
     def _check(self, deadline_s: float) -> None:
         if errors := self._engine.operator_errors:
             raise RunError(f"operators failed: {dict(errors)}")
@@ -238,7 +226,7 @@ class _MigrationBench:
 def summarise(
     migrations: Sequence[SliceMigration],
     commits_at: Sequence[float],
-    delays: tuple[Doubles, Doubles],
+    times: NoticeTimes,
     per_slice: int,
 ) -> MigrationResult:
     """Return the figures of one operator from its commits and from the delays of publications."""
@@ -247,7 +235,7 @@ def summarise(
     usual_s = float(np.median(gaps))
     ratios = [migration.gap_s / usual_s for migration in migrations]
     times_s = [migration.done_at - migration.asked_at for migration in migrations]
-    due_s, delay_s = delays
+    due_s, delay_s = times.due_s, times.delays_s
     is_near = np.zeros(len(due_s), np.bool_)
     for migration in migrations:
         # what waits, or comes, while the batch with the move is under way

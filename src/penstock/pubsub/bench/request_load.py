@@ -7,7 +7,13 @@ import pyarrow as pa
 
 from penstock.core.frozen_dict import FrozenDict
 from penstock.pubsub.arrays import Doubles, Integers
-from penstock.pubsub.bench.load import CELLS, BenchSpec, draw_cells, draw_ranges
+from penstock.pubsub.bench.load import (
+    CELLS,
+    PAYLOAD_BYTES,
+    BenchSpec,
+    draw_cells,
+    draw_ranges,
+)
 from penstock.pubsub.operators.topics import REQUESTS, SCHEMAS, RequestKind
 from penstock.pubsub.spaces.aspe import AspeEncoder
 from penstock.pubsub.spaces.grid import NumberGrid
@@ -15,7 +21,6 @@ from penstock.pubsub.spaces.space import ASPE, PLAIN, Domain, Space
 from penstock.pubsub.spaces.space_key import make_space_key
 from penstock.topics.schema import parse_schema
 
-_PAYLOAD_BYTES = 100
 #: Different publications; they are sent again and again.
 _DIFFERENT = 4096
 
@@ -72,7 +77,7 @@ def make_bench_requests(spec: BenchSpec) -> BenchRequests:
         contents = pa.array([_make_event(row) for row in cells.tolist()], pa.binary())
         predicates = pa.array([_make_predicate(box) for box in ranges.tolist()], pa.binary())
     numbers = pa.array(np.arange(spec.subscriptions))
-    payloads = pa.array([random.bytes(_PAYLOAD_BYTES) for _ in range(len(cells))], pa.binary())
+    payloads = pa.array([random.bytes(PAYLOAD_BYTES) for _ in range(len(cells))], pa.binary())
     return BenchRequests(
         space=space,
         subscriptions=_make_rows(

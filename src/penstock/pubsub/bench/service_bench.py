@@ -19,6 +19,7 @@ from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
 from penstock.errors import RunError
 from penstock.pubsub.arrays import Doubles
+from penstock.pubsub.bench.broker_traffic import publish_due, read_notice_times, subscribe_all
 from penstock.pubsub.bench.engine_run import run_engine
 from penstock.pubsub.bench.load import BenchSpec
 from penstock.pubsub.bench.process_times import ProcessTimes, read_process_times
@@ -31,14 +32,12 @@ from penstock.pubsub.bench.service_result import (
 from penstock.pubsub.operators.topics import NOTICES, PARTIAL
 from penstock.pubsub.pipeline import ACCESS, EXIT, MATCH, PubSubOptions, build_pipeline
 from penstock.pubsub.topic_broker import TopicBroker
-from penstock.topics.ddl import TIMESTAMP
 from penstock.topics.embedded.topic import Topic
-from penstock.topics.schema import EVENT
 
 #: Replicas: matching takes nearly all the work.
 REPLICAS = {ACCESS: 1, MATCH: 2, EXIT: 1}
-#: Requests in a commit of subscriptions, and of publications at full load.
-_SUBSCRIBE_ROWS, _PUBLISH_ROWS = 10_000, 2000
+#: Publications in a commit at full load.
+_PUBLISH_ROWS = 2000
 #: Time between commits at half load.
 _STEP_S = 0.1
 #: Pairs that wait at full load: some batches of each operator.
@@ -117,14 +116,9 @@ class _Bench:
     def subscribe(self) -> None:
         """Add all subscriptions; wait until they are in effect."""
         self._say(f"subscribing {self._spec.subscriptions:,} times")
-        began_s, position, done = time.monotonic(), 0, 0
+        began_s = time.monotonic()
         rows = self._requests.subscriptions
-        for start in range(0, len(rows), _SUBSCRIBE_ROWS):
-            self._broker.append(rows.slice(start, _SUBSCRIBE_ROWS))
-        while done < self._spec.subscriptions:
-            self._wait(began_s)
-            acks, position = self._broker.read_acks(position)
-            done += len(acks)
+        subscribe_all(self._broker, rows, lambda: self._wait(began_s))
         self.subscribe_s = time.monotonic() - began_s
 
     def measure_full(self, length: PhaseLength) -> _FullLoad:
@@ -171,8 +165,8 @@ class _Bench:
                 sent = due
             self._engine.advance(_STEP_S)
         self._drain()
-        counted_from = began_at + length.warm_up_s
-        return self._read_delays(position, counted_from), rate_per_s
+        times = read_notice_times(self._notices, position)
+        return times.due_from(began_at + length.warm_up_s).delays_s, rate_per_s
 
     def count_wrong(self) -> int:
         """Compare the first publications of the newest commits with brute force."""
@@ -188,8 +182,7 @@ class _Bench:
 
     def _publish(self, count: int, due_at: float) -> None:
         rows = self._requests.make_publications(self._sent, count)
-        due = pa.scalar(round(due_at * 1e6), TIMESTAMP)
-        self._broker.append(rows.append_column(EVENT, pa.repeat(due, count)))
+        publish_due(self._broker, rows, due_at)
         self._sent += count
 
     def _drain(self) -> None:
@@ -197,15 +190,6 @@ class _Bench:
         while self._count_done() < self._sent:
             self._wait(began_s)
             self._read_records()
-
-    def _read_delays(self, position: int, counted_from: float) -> Doubles:
-        """Return the time from publish to the commit of the notice, for each publication."""
-        delays = []
-        for commit in self._notices.commits(position, self._notices.refresh()):
-            for rows in self._notices.read(commit.first, commit.end, [EVENT]):
-                due_s = rows[EVENT].cast(pa.int64()).to_numpy() / 1e6
-                delays.append(commit.at - due_s[due_s >= counted_from])
-        return np.concatenate(delays)
 
     def _count_done(self) -> int:
         """Return the publications whose lists were joined."""

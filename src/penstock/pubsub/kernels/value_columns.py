@@ -1,6 +1,7 @@
 """Values of plain publications as columns: a type, a number and a text for each attribute."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ CODES = (MISSING, OTHER, (2, 0.0), (2, 1.0))
 NUMBER_CODE, TEXT_CODE = len(CODES), len(CODES) + 1
 
 
+@lru_cache
 def value_schema(attributes: int) -> pa.Schema:
     """Return the columns of plain publications."""
     fields = [("code", pa.uint8()), ("number", pa.float64()), ("text", pa.binary())]

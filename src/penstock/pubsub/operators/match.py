@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from penstock.pubsub.matcher import Matcher
 from penstock.pubsub.operators.subscription_index import (
     SubscriptionLayout,
     find_matcher,
@@ -47,18 +48,23 @@ class MatchPoint:
         if not publications.num_rows:
             return acks
         matcher = find_matcher(self.layout, state, is_changed=changes.num_rows > 0)
+        return {PARTIAL: self.list_matches(matcher, publications, first, state.slice), **acks}
+
+    def list_matches(
+        self, matcher: Matcher, publications: pa.RecordBatch, first: int, slice: int
+    ) -> Columns:
+        """Return a list for every publication; the first one has the number `first`."""
         lists = matcher.match(self.layout.read_publications(publications))
         count = publications.num_rows
         # the payload travels once
-        payload = publications["payload"] if state.slice == 0 else pa.nulls(count, pa.binary())
-        partial = {
+        payload = publications["payload"] if slice == 0 else pa.nulls(count, pa.binary())
+        return {
             "publication": pa.array(np.arange(first, first + count)),
-            "slice": pa.repeat(pa.scalar(state.slice, pa.int32()), count),
+            "slice": pa.repeat(pa.scalar(slice, pa.int32()), count),
             "numbers": pack_lists(lists),
             "payload": payload,
             EVENT: publications[EVENT],
         }
-        return {PARTIAL: partial, **acks}
 
     def _apply(self, changes: pa.RecordBatch, state: State, first: int) -> Columns:
         """Store the last change of each subscription; return an ack for every change."""

@@ -69,8 +69,13 @@ class SubscriptionLayout:
             column = pa.FixedSizeListArray.from_arrays(points, size)
             return pa.record_batch([column], schema=point_schema(size))
         schema = value_schema(len(self.paths))
-        columns = [rows[field.name].cast(field.type) for field in schema]
-        return pa.record_batch(columns, schema=schema)
+        columns = (rows[field.name] for field in schema)
+        # a cast looks at every value, also if nothing changes
+        fitting = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(fitting, schema=schema)
 
     def make_sample(self) -> pa.RecordBatch:
         """Return rows of the topic with one publication, which nobody has sent."""

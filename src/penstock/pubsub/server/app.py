@@ -83,7 +83,7 @@ def make_app(
         exception_handlers={
             ProblemError: _answer_problem,
             HTTPException: _answer_http_error,
-            ClientDisconnect: _answer_nobody,
+            ClientDisconnect: _answer_disconnect,
             Exception: _answer_bug,
         },
         lifespan=lifespan,
@@ -122,8 +122,8 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     return JSONResponse(body, error.status_code, headers=error.headers)
 
 
-async def _answer_nobody(_request: Request, _error: Exception) -> Response:
-    # the client went away while it sent its body; the answer reaches nobody
+async def _answer_disconnect(_request: Request, _error: Exception) -> Response:
+    # the client closed the connection while it sent its body
     return Response(status_code=400)
 
 

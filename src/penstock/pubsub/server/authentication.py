@@ -1,4 +1,4 @@
-"""Who asks: the account of a request by its token, and what it may do."""
+"""Authentication: the account of a request by its token, and what it may do."""
 
 from starlette.requests import Request
 
@@ -27,8 +27,11 @@ def authenticate(request: Request) -> Account:
     service = get_service(request)
     account = service.tokens.authenticate(text.strip())
     if account is None:
+        hint = "it was revoked, or another service made it; penstock pubsub token makes one"
         headers = {"WWW-Authenticate": f'{_CHALLENGE}, error="invalid_token"'}
-        raise ProblemError(401, "the token is not valid", place="Authorization", headers=headers)
+        raise ProblemError(
+            401, "the token is not valid", place="Authorization", hint=hint, headers=headers
+        )
     service.check_rate(account, "requests")
     return account
 

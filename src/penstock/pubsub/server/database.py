@@ -75,9 +75,9 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             # two processes made it at the same time
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    format_number = _read_format(connection)
-    if format_number != FORMAT:
-        problem = f"{str(path)!r} has format {format_number}, this version reads {FORMAT}"
+    version = _read_format(connection)
+    if version != FORMAT:
+        problem = f"{str(path)!r} has format {version}, this version reads {FORMAT}"
         raise InputError("--dir", problem)
 
 

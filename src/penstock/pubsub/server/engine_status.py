@@ -1,4 +1,4 @@
-"""What a run directory tells about the engine: operators, slices on replicas, hosts."""
+"""What a run directory says about the engine: operators, slices on replicas, hosts."""
 
 import json
 import time
@@ -104,7 +104,7 @@ def read_host_loads(run: Path) -> dict[str, float]:
 
 
 def read_slice_loads(run: Path) -> dict[str, float]:
-    """Return the share of its host that each slice used, from the last tick that tells."""
+    """Return the share of its host that each slice used, from the last tick that has it."""
     path = run / JOURNAL
     if not path.is_file():
         return {}

@@ -1,4 +1,4 @@
-"""Runs the app on a socket: in the main thread for a command, or in a thread of its own."""
+"""Runs the app on a socket: in the main thread for a command, or in another thread."""
 
 import signal
 import socket

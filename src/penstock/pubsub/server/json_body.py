@@ -46,7 +46,8 @@ async def read_lines(request: Request, max_bytes: int) -> AsyncIterator[bytes | 
 
 def too_large(error: str, place: str) -> ProblemError:
     """Return the answer to something too large; the connection is not used again."""
-    return ProblemError(413, error, place=place, headers={"Connection": "close"})
+    hint = "GET /space shows the limits"
+    return ProblemError(413, error, place=place, hint=hint, headers={"Connection": "close"})
 
 
 def media_type(request: Request) -> str:

@@ -40,7 +40,7 @@ class TokenBucket:
         self._left = min(self._burst, self._left + passed * self._per_s)
         self._now_s = max(self._now_s, now_s)
         need = min(float(count), self._burst)
-        # a little slack, because waiting exactly as long as told must be enough
+        # a little slack: waiting exactly as long as the answer says must be enough
         if self._left + 1e-9 >= need:
             self._left -= count
             return 0.0

@@ -82,7 +82,7 @@ class StreamResponse(EventSourceResponse):
         try:
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
-            pass  # nothing can be told to a client that takes nothing; it resumes
+            pass  # a client that takes nothing gets no last event; it resumes
         finally:
             streams[number] -= 1
             if not streams[number]:
@@ -99,7 +99,7 @@ async def _generate_events(
         start = position
         try:
             stored, position = await _read_stored(service, queue, start)
-        except NoticesRemovedError:  # meanwhile; who reconnects is told so
+        except NoticesRemovedError:  # meanwhile; a client that reconnects gets 410
             yield _encode_resume("removed", queue.last)
             return
         for part in _encode_parts(stored, is_encrypted):

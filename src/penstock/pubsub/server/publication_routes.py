@@ -85,7 +85,7 @@ def _make_publication(
     max_bytes = service.limits.max_event_bytes
     publication = make_publication(service.space, fields)
     if max(size or 0, len(publication.payload)) > max_bytes:
-        raise too_large(f"a publication may have {max_bytes:,} bytes", "body")
+        raise too_large(f"the publication has more than {max_bytes:,} bytes", "body")
     return publication
 
 
@@ -126,7 +126,7 @@ async def _publish_lines(request: Request, service: Service, account: Account) -
 def _read_line(service: Service, line: bytes | None) -> PublishRequest:
     if line is None:
         problem = f"the line has more than {service.limits.max_event_bytes:,} bytes"
-        raise ProblemError(413, problem, place="line")
+        raise too_large(problem, "line")
     return _make_publication(service, parse_object(line), is_cloud_event=False)
 
 

@@ -4,7 +4,7 @@ from collections import deque
 
 
 class RateMeter:
-    """Counts, and tells the rate over a window; the caller gives the time.
+    """Counts, and returns the rate over a window; the caller gives the time.
 
     >>> meter = RateMeter(window_s=10)
     >>> meter.add(50, now_s=0.0)

@@ -167,9 +167,9 @@ class RequestWriter:
         self._connection.execute("RELEASE change")
 
     def _withdraw(self, requests: Sequence[Request]) -> None:
-        """Have new subscriptions of a failed batch removed: their owners were told that it failed.
+        """Remove new subscriptions of a failed batch: their owners got 503.
 
-        Nobody knows how much the engine took, so the next start asks for the removals again.
+        The engine may have taken some, so the next start submits the removals again.
         """
         numbers = [each.number for each in requests if isinstance(each, SubscribeRequest)]
         if numbers:

@@ -30,7 +30,7 @@ _NOTICES, _PUBLICATION = "notices", "last_publication"
 #: Behind all publications.
 _END = 2**62
 
-#: Tells about the engine: hosts, operators, slices; must not block for long.
+#: Describes the engine: hosts, operators, slices; must not block for long.
 EngineStatus = Callable[[], dict[str, Any]]
 _log = logging.getLogger(__name__)
 

@@ -63,7 +63,7 @@ def open_spark_engine(
     command = [sys.executable, "-m", "penstock", "run", str(directory / PIPELINE_FILE)]
     command += ["--out", str(run), "--plain", *run_options]
     with EngineProcess(command, run, directory / LOG_FILE) as process:
-        # a run makes its directory itself, and refuses one with topics of somebody else
+        # a run makes its directory itself, and refuses one that already has topics
         process.wait_for(run / SPEC_FILE)
         with TopicBroker(space, run, options) as broker:
             yield SparkEngineRun(process=process, broker=broker, run=run)

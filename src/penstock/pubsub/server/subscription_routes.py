@@ -26,7 +26,8 @@ async def post_subscription(request: Request) -> Response:
     account = authenticate_subscriber(request)
     service = get_service(request)
     if media_type(request) != "application/json":
-        raise ProblemError(415, "must be application/json", place="Content-Type")
+        hint = "send a JSON object with predicate and, if wanted, id"
+        raise ProblemError(415, "must be application/json", place="Content-Type", hint=hint)
     body = await read_body(request, service.limits.max_body_bytes)
     try:
         wanted = parse_subscription(service.space, parse_object(body))
@@ -71,7 +72,8 @@ async def delete_subscription(request: Request) -> Response:
     def remove(store: SubscriptionStore) -> tuple[UnsubscribeRequest, SubscriptionRecord]:
         record = store.find_live(account.number, id)
         if record is None:
-            raise ProblemError(404, f"there is no subscription {id[:128]!r}", place="id")
+            hint = "GET /subscriptions lists those of this account"
+            raise ProblemError(404, f"there is no subscription {id[:128]!r}", place="id", hint=hint)
         if not service.writer.is_submitted(record.number):
             raise NotSubmittedError
         store.mark_removing([record.number])

@@ -160,7 +160,7 @@ class SubscriptionStore:
     def unacknowledged(self) -> list[Request]:
         """Return requests that the engine has not confirmed, in the order of numbers.
 
-        After a crash nobody knows which of them were submitted, so all are submitted again.
+        A crash does not show which of them were submitted, so all are submitted again.
         """
         rows = self._connection.execute(
             "SELECT number, content, state FROM subscriptions"

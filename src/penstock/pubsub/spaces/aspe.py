@@ -1,6 +1,6 @@
 """The scheme `aspe`: a matcher compares by scalar products and sees no value.
 
-This is obfuscation, not confidentiality: docs/pubsub.md tells what an attacker computes.
+This is obfuscation, not confidentiality: docs/pubsub.md says what an attacker computes.
 """
 
 import os

@@ -9,7 +9,7 @@ from penstock.errors import InputError
 
 #: A grid may have this many values.
 MAX_VALUES = 2**32
-#: Bounds may have this many steps from zero, so that every value has a decimal form of its own.
+#: Bounds may have this many steps from zero, so that no two values share a decimal form.
 _MAX_STEPS = 10**15
 
 

@@ -103,8 +103,10 @@ def end_while_starting(home: Path, stage: str, after_s: float, number: signal.Si
             lambda: stage in said.read_text() or process.poll() is not None, within_s=180.0
         )
         time.sleep(after_s)
+        assert process.poll() is None, f"it ended before the signal: {said.read_text()}"
         process.send_signal(number)
-        process.wait(timeout=120)
+        # the run ends by the signal, or says which one stopped it
+        assert process.wait(timeout=120) in (-number, 128 + number), said.read_text()
     finally:
         process.kill()
         process.wait()

@@ -32,10 +32,11 @@ class InputProgress:
         topics: Mapping[str, Topic],
         log: BatchLog,
         idle_s: float | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._topics, self._log, self._idle_s, self._clock = topics, log, idle_s, clock
-        self._begun_at = clock()
+        #: The end of each topic, and when it was first seen: a stop is no time without rows.
+        self._grown = {name: (topic.end, clock()) for name, topic in topics.items()}
         #: The last offset of each input, and the progress there.
         self._known: dict[str, tuple[int, InputState]] = {}
 
@@ -82,15 +83,20 @@ class InputProgress:
         return state
 
     def idle_inputs(self, ends: Mapping[str, int]) -> Collection[str]:
-        """Return the inputs that are read completely and have had no new row for `idle_s`."""
+        """Return the inputs that are read completely and have had no new row for `idle_s`.
+
+        Only time since this start counts, and changes of the machine's clock do not.
+        """
         if self._idle_s is None:
             return ()
-        since = self._clock() - self._idle_s
+        now = self._clock()
+        for name, topic in self._topics.items():
+            if topic.end != self._grown[name][0]:
+                self._grown[name] = topic.end, now
         return [
             name
-            for name, topic in self._topics.items()
-            if topic.end <= ends.get(name, 0)
-            and (topic.newest.at if topic.newest else self._begun_at) < since
+            for name, (end, since) in self._grown.items()
+            if end <= ends.get(name, 0) and now - since > self._idle_s
         ]
 
     def find_whole_end(self, name: str, start: int, end: int) -> int | None:
