@@ -44,7 +44,7 @@ def check_json_schema(schema: pa.Schema) -> None:
 def _find_unreadable(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_struct(kind):
         inner = [_find_unreadable(field.type) for field in kind]
-        return next((found for found in inner if found is not None), None)
+        return next((unreadable for unreadable in inner if unreadable is not None), None)
     if pa.types.is_list(kind):
         return _find_unreadable(kind.value_type)
     return kind if pa.types.is_map(kind) or kind in _TEXT_TYPES else None
@@ -131,8 +131,8 @@ def _explain(value: bytes, schema: pa.Schema) -> InputError:
         return InputError("value", f"must be a JSON object, got {_shorten(value)}", hint)
     for field in schema:
         if _fails([value], pa.schema([field])):
-            found = None if parsed is None else parsed.get(field.name)
-            text = _shorten(json.dumps(found).encode())
+            part = None if parsed is None else parsed.get(field.name)
+            text = _shorten(json.dumps(part).encode())
             return InputError(field.name, f"must be {_describe(field)}, got {text}", hint)
     return InputError("value", f"cannot be read: {_shorten(value)}", hint)
 

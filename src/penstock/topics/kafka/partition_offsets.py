@@ -38,16 +38,16 @@ class PartitionOffsets:
         """Return the partitions of the topic, in order."""
         topic = self._address.topic
         try:
-            found = self._consumer.list_topics(topic, timeout=REQUEST_S).topics.get(topic)
+            metadata = self._consumer.list_topics(topic, timeout=REQUEST_S).topics.get(topic)
         except self._client.KafkaException as error:
             self._consumer.poll(0)  # delivers what `_note_error` waits for
             reason, self._error = self._error or error, None
             raise translate_error(reason, self._address) from None
-        if found is None:
+        if metadata is None:
             raise missing_topic(self._address)
-        if found.error is not None:
-            raise translate_error(found.error, self._address)
-        return sorted(found.partitions)
+        if metadata.error is not None:
+            raise translate_error(metadata.error, self._address)
+        return sorted(metadata.partitions)
 
     def _note_error(self, error: Any) -> None:
         if error.code() == self._client.KafkaError._AUTHENTICATION or "SSL" in error.name():

@@ -97,16 +97,16 @@ def make_topic(address: KafkaAddress, settings: ClientSettings, partitions: int 
     """
     offsets = PartitionOffsets(address, settings)
     try:
-        found = len(offsets.list_partitions())
+        count = len(offsets.list_partitions())
     except InputError as missing:
         if str(missing) != str(missing_topic(address)):
             raise
         _create(address, settings, partitions)
         return _wait_for_partitions(offsets)
-    if partitions is not None and found != partitions:
-        problem = f"must be {found}, as topic {address.topic} has, got {partitions}"
+    if partitions is not None and count != partitions:
+        problem = f"must be {count}, as topic {address.topic} has, got {partitions}"
         raise InputError("--partitions", problem, "leave it out, or write to another topic")
-    return found
+    return count
 
 
 def _wait_for_partitions(offsets: PartitionOffsets) -> int:

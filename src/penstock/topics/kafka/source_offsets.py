@@ -110,8 +110,8 @@ def lost_offsets(topic: str, partition: int, at: int, first: int | None) -> Inpu
 def _check_ends(start: SourceOffsets, end: Positions) -> None:
     for number, at in start.next.items():
         if number not in end or end[number] < at:
-            found = f"it ends at {end[number]}" if number in end else "it is gone"
-            problem = f"partition {number}: read up to offset {at}, but {found}"
+            state = f"it ends at {end[number]}" if number in end else "it is gone"
+            problem = f"partition {number}: read up to offset {at}, but {state}"
             hint = "the topic was deleted or made anew: read it under another name"
             raise InputError(f"topic {start.topic}", problem, hint)
 

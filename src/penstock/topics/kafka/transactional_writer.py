@@ -90,13 +90,13 @@ class TransactionalProducer:
     def read_receipt(self) -> Receipt | None:
         """Return the last receipt; None if this task has not written yet."""
         where = self._client.TopicPartition(*self._place)
-        (found,) = self._call(lambda seconds: self._consumer.committed([where], seconds))
-        if found.error is not None:
-            raise translate_error(found.error, self._address)
-        if found.offset < 0:
+        (committed,) = self._call(lambda seconds: self._consumer.committed([where], seconds))
+        if committed.error is not None:
+            raise translate_error(committed.error, self._address)
+        if committed.offset < 0:
             return None
-        written = json.loads(found.metadata or "{}")
-        return Receipt(batch=found.offset, messages=int(written.get("messages", 0)))
+        written = json.loads(committed.metadata or "{}")
+        return Receipt(batch=committed.offset, messages=int(written.get("messages", 0)))
 
     def write(self, batch: int, messages: Iterator[Messages]) -> Receipt:
         """Write messages and receipt in one transaction, and commit it."""
