@@ -141,12 +141,19 @@ def test_commands_work_in_an_empty_directory(installation: Installation) -> None
     assert simulated.returncode == 0, simulated.stderr
     assert "replicas" in simulated.stdout
     assert list(installation.desk.iterdir()) == []
-    snapshots = ROOT / "examples" / "run.jsonl"
-    decided = installation.run("penstock", "decide", "--policy", "ds2", str(snapshots))
+    (installation.desk / "snapshots.jsonl").write_text(SNAPSHOTS)
+    decided = installation.run("penstock", "decide", "--policy", "ds2", "snapshots.jsonl")
     assert decided.returncode == 0, decided.stderr
-    assert len(decided.stdout.splitlines()) == len(snapshots.read_text().splitlines())
+    decisions = [json.loads(line) for line in decided.stdout.splitlines()]
+    assert [each["targets"]["parse"]["wanted"] for each in decisions] == [7, 4]
 
 
+#: An operator of which one replica processes 100 records/s, under two loads.
+PARSE = {"parallelism": 4, "input_rate": 400, "output_rate": 400, "busy": 1.0}
+SNAPSHOTS = "".join(
+    json.dumps({"at": at, "offered": {"parse": rate}, "operators": {"parse": PARSE}}) + "\n"
+    for at, rate in ((30, 700), (45, 400))
+)
 #: Writes where the driver and the workers import Penstock from, beside the number of each row.
 PIPELINE = """
 import penstock

@@ -2,32 +2,16 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from penstock.decentralized.checker.configuration import BUGS
 from penstock.decentralized.checker.invariants import Invariant
-from penstock.decentralized.checker.suite import SuiteCheck
+from penstock.decentralized.checker.suite import CheckRun
 from penstock.decentralized.checker.verdict import CheckVerdict
 from penstock.reports.sequence_chart import describe_message, sequence_chart
 from penstock.reports.tables import Table, as_markdown
 
 BLOCK = "penstock decentralized check --all"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckRun:
-    """A check with its name, its verdict and the time that it took."""
-
-    check: SuiteCheck
-    verdict: CheckVerdict
-    wall_s: float
-    cpu_s: float
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Whether a bug was found, or the invariants of the corrected protocol hold."""
-        return (self.verdict.violation is not None) == bool(self.check.bug)
 
 
 def check_text(run: CheckRun) -> str:

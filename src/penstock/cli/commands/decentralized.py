@@ -3,21 +3,22 @@
 import argparse
 import json
 import sys
-import time
-from dataclasses import replace
 from pathlib import Path
 
 from penstock.cli.decentralized_run import add_run_verb
 from penstock.cli.decentralized_simulate import add_simulate_verb
 from penstock.cli.options import check_at_least_1
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.decentralized.checker.configuration import CheckConfig, find_bug
-from penstock.decentralized.checker.suite import SuiteCheck, standard_suite
-from penstock.decentralized.checker.verdict import check_protocol
+from penstock.decentralized.checker.configuration import CheckConfig, plant_bug
+from penstock.decentralized.checker.suite import (
+    CheckRun,
+    SuiteCheck,
+    run_check,
+    standard_suite,
+)
 from penstock.errors import InputError
 from penstock.files.text import is_file, read_text, write_text
 from penstock.reports.check_text import (
-    CheckRun,
     check_json,
     check_text,
     replace_block,
@@ -71,7 +72,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _add_check(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     about = "check the scaling protocol in every interleaving"
-    check = add_verb(verbs, "check", about, CHECK_EXAMPLES, run_check)
+    check = add_verb(verbs, "check", about, CHECK_EXAMPLES, run)
     for option, default, meaning in (
         ("--operators", 3, "operators of the pipeline"),
         ("--max-instances", 2, "nodes that an operator can have at once"),
@@ -94,20 +95,21 @@ def _add_check(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     check.add_argument("--markdown", metavar="FILE", type=Path, help=about)
 
 
-def run_check(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Check one configuration, or all of the suite, and print what was found."""
     check_at_least_1("--max-states", args.max_states)
     if args.markdown is not None and not args.all:
         raise InputError("--markdown", "needs --all")
     if args.all:
         return _run_suite(args)
-    run = _run(SuiteCheck(name="check", config=_read_config(args), bug=args.bug or ""), args)
-    print(json.dumps(check_json(run), indent=2) if args.json else check_text(run))
-    return 0 if run.verdict.violation is None else 1
+    check = SuiteCheck(name="check", config=_read_config(args), bug=args.bug or "")
+    checked = _run(check, args.max_states)
+    print(json.dumps(check_json(checked), indent=2) if args.json else check_text(checked))
+    return 0 if checked.verdict.violation is None else 1
 
 
 def _run_suite(args: argparse.Namespace) -> int:
-    runs = [_run(check, args) for check in standard_suite()]
+    runs = [_run(check, args.max_states) for check in standard_suite()]
     tables = suite_tables(runs)
     if args.markdown is not None:
         page = read_text(args.markdown) if is_file(args.markdown) else ""
@@ -120,16 +122,9 @@ def _run_suite(args: argparse.Namespace) -> int:
     return 0 if all(run.is_as_expected for run in runs) else 1
 
 
-def _run(check: SuiteCheck, args: argparse.Namespace) -> CheckRun:
-    wall_s, cpu_s = time.monotonic(), time.process_time()
+def _run(check: SuiteCheck, max_states: int) -> CheckRun:
     with SearchLine(check.name) as line:
-        verdict = check_protocol(check.config, args.max_states, line.show)
-    return CheckRun(
-        check=check,
-        verdict=verdict,
-        wall_s=time.monotonic() - wall_s,
-        cpu_s=time.process_time() - cpu_s,
-    )
+        return run_check(check, max_states, line.show)
 
 
 def _read_config(args: argparse.Namespace) -> CheckConfig:
@@ -142,10 +137,7 @@ def _read_config(args: argparse.Namespace) -> CheckConfig:
         has_symmetry=not args.full,
         has_partial_order=not args.full,
     )
-    if args.bug is None:
-        return config
-    bug = find_bug(args.bug)
-    return replace(config, variant=bug.variant, is_fifo=bug.is_fifo)
+    return config if args.bug is None else plant_bug(config, args.bug)
 
 
 def _read_instances(text: str | None, operators: int) -> tuple[int, ...]:

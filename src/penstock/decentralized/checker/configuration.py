@@ -1,6 +1,6 @@
 """What is checked: the size of the pipeline, how much happens at once, and which rules hold."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
 from penstock.decentralized.node_state import NodeId
@@ -103,9 +103,12 @@ class CheckConfig:
         return self.has_partial_order and self.is_fifo and self.variant == CORRECTED
 
 
-def find_bug(name: str) -> PlantedBug:
-    """Return a planted bug by its name."""
-    try:
-        return BUGS[name]
-    except KeyError:
-        raise InputError("--bug", f"unknown bug {name!r}", nearest(name, BUGS)) from None
+def plant_bug(config: CheckConfig, name: str) -> CheckConfig:
+    """Return a configuration with a planted bug.
+
+    >>> plant_bug(CheckConfig(instances=(1, 1), max_instances=2), "no-fifo").is_fifo
+    False
+    """
+    if name not in BUGS:
+        raise InputError("--bug", f"unknown bug {name!r}", nearest(name, BUGS))
+    return replace(config, variant=BUGS[name].variant, is_fifo=BUGS[name].is_fifo)
