@@ -66,7 +66,7 @@ def started(spark: SparkSession, tmp_path: Path) -> Iterator[Started]:
     all_of_them.stop()
 
 
-def until(engine: SparkEngine, done: Callable[[], bool], within_s: float = 60.0) -> None:
+def until(engine: SparkEngine, done: Callable[[], bool], within_s: float = 240.0) -> None:
     """Let an engine run until something is so."""
     waited = 0.0
     while not done():

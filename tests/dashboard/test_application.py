@@ -124,6 +124,9 @@ def test_runs_are_compared_by_their_results(two_runs: Path) -> None:
     hours = [read_run(two_runs / name).result.replica_hours for name in ("ds2", "dhalion")]
     assert rows["replica-hours"]["best"] == hours.index(min(hours))
     assert " % less than " in rows["replica-hours"]["verdict"]
+    assert answer["remarks"] == [
+        "One run each: differences say nothing about other seeds or loads."
+    ]
     assert ask(two_runs)("/api/compare").status_code == 400
 
 
@@ -157,6 +160,13 @@ def test_health_is_in_words(tmp_path: Path, two_runs: Path) -> None:
     assert "1 lines of the journal cannot be read" in health["warnings"]
     assert "1 failures of operators or changes" in health["warnings"]
     assert health["events"][0]["text"] == "mapper failed: no machine is free"
+    assert health["events_until"] is None and not health["events_left_out"]
+    # at an earlier time, an event that came later is not known yet
+    earlier = ask(tmp_path)("/api/health?run=run&at=1700").json()
+    assert earlier["events_until"] == 1700.0
+    assert not any("no machine is free" in event["text"] for event in earlier["events"])
+    assert "1 failures of operators or changes" in earlier["warnings"]
+    assert ask(tmp_path)("/api/health?run=run&at=x").status_code == 400
 
 
 def test_hosts_and_slices_of_a_run_are_shown(tmp_path: Path) -> None:
@@ -377,13 +387,14 @@ def test_a_hundred_thousand_ticks_answer_within_a_second_and_keep_their_peak(
 ) -> None:
     make_runs(tmp_path, "ds2", minutes=30)
     stretch_journal(tmp_path / "ds2", 100_000)
+
     get = ask(tmp_path)
-    began = time.monotonic()
+    began_s = time.process_time()  # other work on the machine does not count
     assert get("/api/overview?run=ds2").json()["ticks"] == 100_000
     first = get("/api/curves?run=ds2").json()
-    took_s = time.monotonic() - began
+    assert time.process_time() - began_s < 1.0
     assert first["is_partial"] and len(first["times"]) == 1000
-    assert took_s < 15.0  # half a second on an idle machine
+    began = time.monotonic()
     while get("/api/curves?run=ds2").json()["is_partial"]:
         assert time.monotonic() - began < 120
     assert time_call(lambda: get("/api/curves?run=ds2&points=1000"), 1.0) < 1.0

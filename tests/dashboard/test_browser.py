@@ -6,11 +6,20 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.dashboard.browsing import (
+    FITS,
+    IS_COMPLETE,
+    READY,
+    all_legends_show,
+    select,
+    serve,
+    served,
+    set_slider,
+    with_runs,
+)
 from tests.dashboard.pages import (
     HOSTILE,
     copy_run,
@@ -20,7 +29,7 @@ from tests.dashboard.pages import (
     rename_operator,
     stretch_journal,
 )
-from tests.tools.browser import Page, find_browser, open_page
+from tests.tools.browser import find_browser, open_page
 
 from penstock.files.lock import Lock
 from penstock.runs.run_directory import begin_run
@@ -32,69 +41,38 @@ pytestmark = [
     pytest.mark.skipif(find_browser() is None, reason="no Chromium is installed"),
 ]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "orders.py"
-#: Nothing is wider than the screen; panels are redrawn one after the other.
-FITS = "document.documentElement.scrollWidth <= 400"
-READY = "document.querySelectorAll('.uplot').length >= 4 && document.querySelector('#graph svg')"
 
-
-@contextmanager
-def served(root: Path) -> Iterator[str]:
-    """Serve a directory with the command; yield the printed address."""
-    with serve(root) as (address, _):
-        yield address
-
-
-@contextmanager
-def serve(root: Path) -> Iterator[tuple[str, int]]:
-    """Serve a directory with the command; yield the printed address and the process id."""
-    command = [sys.executable, "-m", "penstock", "dashboard", str(root), "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
-        yield found.group(), process.pid
-    finally:
-        process.terminate()
-        process.wait(15)
-        process.stderr.close()
-
-
-def with_runs(address: str, *names: str) -> str:
-    query = "&".join(f"run={name}" for name in names)
-    return address.replace("/#", f"/?{query}#")
-
-
-def set_slider(page: Page, share: float) -> None:
-    page.evaluate(
-        "(s => { s.value = s.max * SHARE; s.dispatchEvent(new Event('input')); })"
-        "(document.getElementById('slider'))".replace("SHARE", str(share))
-    )
-
-
-def select(page: Page, name: str, value: str) -> None:
-    page.evaluate(
-        f"(e => {{ e.value = {value!r}; e.dispatchEvent(new Event('change')); }})"
-        f"(document.getElementById({name!r}))"
-    )
-
-
-#: Moves the slider and returns the milliseconds until the graph shows the new time.
+#: Moves the slider; returns the milliseconds until graph, curves and decisions have the new time.
 MOVES = """(async () => {
-  const slider = document.getElementById('slider'), shown = document.getElementById('graph-time');
-  const times = [];
+  const slider = document.getElementById('slider'), graph = document.getElementById('graph-time');
+  const list = document.getElementById('decisions'), clock = document.getElementById('clock');
+  const seconds = (text) => text.split(/ d |:/).reverse()
+    .reduce((sum, part, i) => sum + Number(part) * [1, 60, 3600, 86400][i], 0);
+  // curves are thinned out: a legend has the last time of a bucket that is not after the chosen one
+  const follows = () => [...document.querySelectorAll('.u-legend')].every((legend) => {
+    const late = seconds(clock.innerText) - seconds(legend.querySelector('.u-value').innerText);
+    return late >= 0 && late < slider.max / 100;
+  });
+  const isListed = () => {
+    const first = list.querySelector('button');
+    return first && Number(first.dataset.at) <= Number(slider.value) + 1e-6
+      && Number(first.dataset.at) > slider.value - slider.max / 100;
+  };
+  const times = { graph: [], curves: [], list: [] };
   for (const share of [0.1, 0.6, 0.35]) {
-    const old = shown.innerText, began = performance.now();
+    const old = graph.innerText, began = performance.now(), open = new Map([
+      ['graph', () => graph.innerText !== old], ['curves', follows], ['list', isListed]]);
     slider.value = slider.max * share;
     slider.dispatchEvent(new Event('input'));
-    while (shown.innerText === old && performance.now() - began < 9000)
+    while (open.size && performance.now() - began < 9000) {
+      for (const [name, isDone] of open)
+        if (isDone()) { times[name].push(performance.now() - began); open.delete(name); }
       await new Promise((done) => setTimeout(done, 5));
-    times.push(performance.now() - began);
+    }
+    for (const name of open.keys()) times[name].push(9999);
   }
   return times;
 })()"""
-IS_PARTIAL = "fetch('api/overview?run=ds2').then((a) => a.json()).then((o) => !o.is_partial)"
 
 
 def test_a_finished_run_loads_and_the_slider_moves_all_panels(two_runs: Path) -> None:
@@ -109,6 +87,7 @@ def test_a_finished_run_loads_and_the_slider_moves_all_panels(two_runs: Path) ->
         after = (page.text("#graph-time"), page.text("#details"), page.text("#decisions"))
         assert all(old != new for old, new in zip(before, after, strict=True))
         assert page.text("#clock") == "0:07:30"
+        page.wait_for(all_legends_show("0:07:30"))
         # the token is not in the address any more, and nothing was loaded from elsewhere
         assert "token" not in page.evaluate("location.href")
         assert all(
@@ -135,14 +114,12 @@ def test_a_decision_opens_with_its_reason(two_runs: Path) -> None:
         page.wait_for("document.getElementById('decisions').innerText.includes('no decision')")
 
 
-def test_two_runs_compare_and_another_policy_is_dotted(two_runs: Path) -> None:
+def test_two_runs_compare(two_runs: Path) -> None:
     with served(two_runs) as address, open_page(with_runs(address, "ds2", "dhalion")) as page:
         page.wait_for(READY)
         page.wait_for("document.querySelectorAll('#scores tr').length > 5")
         assert "% less than" in page.text("#scores")
-        select(page, "policy", "hpa-cpu")
-
-        page.wait_for("document.getElementById('charts').innerText.includes('hpa-cpu, replayed')")
+        assert "say nothing about other seeds" in page.text("#compare-remarks")
         page.poll()
         assert page.problems == []
 
@@ -323,6 +300,10 @@ def test_a_real_run_is_shown_while_it_runs_and_afterwards(tmp_path: Path) -> Non
         process.wait(120)
 
 
+#: Until curves and pipeline are drawn; an idle machine needs a fraction of it.
+MAX_DATA_MS = 2000
+
+
 def read_memory_mb(pid: int) -> float:
     """Return the most memory that a process has had."""
     (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
@@ -339,17 +320,22 @@ def test_a_hundred_thousand_ticks_paint_and_move_within_a_second(tmp_path: Path)
     stretch_journal(tmp_path / "ds2", 100_000)
     with serve(tmp_path) as (address, pid), open_page(address) as page:
         page.wait_for(READY, 30)
-        paint_ms = page.evaluate(
-            "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        paint_ms, data_ms = page.evaluate(
+            "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
+            " performance.getEntriesByName('data-shown')[0].startTime]"
         )
-        assert paint_ms < 1000
         reading = page.evaluate(MOVES)
-        page.wait_for(IS_PARTIAL, 120)
+        page.wait_for(IS_COMPLETE, 120)
         moved = page.evaluate(MOVES)
-        assert max(moved) < 1000 and max(reading) < 1000
         memory_mb = read_memory_mb(pid)
+        longest = {name: (max(moved[name]), max(reading[name])) for name in moved}
+        moves = ", ".join(
+            f"{n} {a:.0f} ms ({b:.0f} while reading)" for n, (a, b) in longest.items()
+        )
+        print(f"first paint {paint_ms:.0f} ms, data {data_ms:.0f} ms; {moves}; {memory_mb:.0f} MB")
+        assert paint_ms < 1000 and data_ms < MAX_DATA_MS
+        assert all(max(pair) < 1000 for pair in longest.values())
         assert memory_mb < 400
-        moves = f"slider {max(moved):.0f} ms, {max(reading):.0f} ms while reading"
-        print(f"first paint {paint_ms:.0f} ms, {moves}; {memory_mb:.0f} MB")
+        assert "Thinned out" in page.text("#curves-note")
         page.poll()
         assert page.problems == []

@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ import pytest
 
 from penstock.cli.main import main
 from penstock.dashboard import server as serving
+from penstock.dashboard.application import MAX_STREAMS
 from penstock.dashboard.server import DashboardServer, prepare_dashboard, serve_dashboard
 from penstock.runs.run_directory import begin_run
 from penstock.runs.simulated_run import prepare_simulation
@@ -56,6 +58,29 @@ def test_a_page_hears_of_every_new_tick(tmp_path: Path) -> None:
                         break
                     journal.write(ticks[len(seen)])
             assert seen == [1, 2, 3]
+
+
+def test_only_so_many_pages_are_updated_at_once(two_runs: Path) -> None:
+    with running(two_runs) as address, ExitStack() as stack:
+        limits = httpx.Limits(max_connections=None)
+        client = stack.enter_context(httpx.Client(timeout=30, limits=limits))
+        events = f"{address}api/events?run=ds2"
+        streams = [stack.enter_context(client.stream("GET", events)) for _ in range(MAX_STREAMS)]
+        lines = [stream.iter_lines() for stream in streams]  # kept: else the streams are closed
+        assert all(stream.status_code == 200 for stream in streams) and all(map(next, lines))
+        assert read_status(client, events) == 503
+        assert client.get(f"{address}api/runs").status_code == 200  # everything else works
+        streams[0].close()
+        until = time.monotonic() + 10
+        while (status := read_status(client, events)) == 503 and time.monotonic() < until:
+            time.sleep(0.1)
+        assert status == 200
+
+
+def read_status(client: httpx.Client, address: str) -> int:
+    """Return the status of a stream without reading it."""
+    with client.stream("GET", address) as stream:
+        return stream.status_code
 
 
 def test_an_unknown_run_has_no_updates_and_a_huge_head_is_refused(two_runs: Path) -> None:

@@ -14,7 +14,7 @@ from penstock.errors import InputError
 from penstock.lab.simulation import run_simulation
 from penstock.reports.run_command import repeat_command
 from penstock.reports.run_report import read_reported_run, render_report
-from penstock.reports.run_summary import compare_scores, has_same_load
+from penstock.reports.run_summary import compare_scores, has_same_load, remark_comparison
 from penstock.reports.svg_chart import Chart, ChartLine, draw_chart
 from penstock.runs.run_directory import read_run
 from penstock.runs.simulated_run import prepare_simulation
@@ -90,6 +90,22 @@ def test_runs_with_different_loads_have_no_winner(runs: list[Path]) -> None:
     other = replace(scores, offered_records=2 * scores.offered_records, replica_hours=0.1)
     assert not has_same_load([scores, other]) and has_same_load([scores, scores])
     assert {row.best for row in compare_scores(["a", "b"], [scores, other])} == {None}
+
+
+def test_a_comparison_says_what_has_no_latency(runs: list[Path]) -> None:
+    scores = read_reported_run(runs[0]).scores
+    waiting = replace(scores, backlog_records=scores.offered_records // 50)
+    rows = {row.label: row for row in compare_scores(["a", "b"], [waiting, scores])}
+    row = rows["waiting at the end"]
+    assert (row.best, row.verdict) == (1, "b: none")
+    fair, flattered = remark_comparison(["a", "b"], [waiting, scores])
+    assert "other seeds or loads" in fair
+    assert "have no latency" in flattered and "flatter a (" in flattered and "waiting" in flattered
+    dropping = replace(scores, dropped_records=1000)
+    rows = {row.label: row for row in compare_scores(["a", "b"], [scores, dropping])}
+    assert (rows["dropped"].best, rows["dropped"].verdict) == (0, "a: none")
+    assert "flatter b (1,000 dropped" in [*remark_comparison(["a", "b"], [scores, dropping])][1]
+    assert len([*remark_comparison(["a", "b"], [scores, scores])]) == 1
 
 
 def test_names_are_text(tmp_path: Path, runs: list[Path]) -> None:

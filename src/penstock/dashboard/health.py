@@ -1,7 +1,9 @@
 """The health of a run as JSON, in words: problems, missing measures, failures, drops, disk."""
 
+import math
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from penstock.core.numbers import pretty
@@ -10,6 +12,8 @@ from penstock.engines.event_json import event_from_json
 from penstock.engines.events import ControlEvent
 from penstock.errors import PenstockError
 from penstock.reports.event_text import describe_event
+from penstock.reports.run_warnings import list_warnings
+from penstock.runs.run_columns import MAX_EVENTS
 from penstock.runs.run_status import RunStatus, read_status
 
 #: Events and errors that are listed, the newest.
@@ -24,19 +28,24 @@ class HealthReader:
     def __init__(self) -> None:
         self._statuses: dict[str, tuple[float, RunStatus | None, str]] = {}
 
-    def read(self, reader: RunReader) -> dict[str, Any]:
-        """Return problems, warnings, counts and events."""
+    def read(self, reader: RunReader, at: float | None = None) -> dict[str, Any]:
+        """Return problems, warnings and counts as of the end, and the events up to a time."""
         # the status looks at the whole journal too: a page that is being built must not wait for it
         status, error = self._status(reader) if reader.is_complete else (None, "")
         problems = [*(status.problems if status else ()), *([error] if error else ())]
         with reader.open():
             warnings = [*(status.warnings if status else ()), *_journal_warnings(reader)]
-            events = [*_events(reader)]
+            known = _events(reader, math.inf if at is None else at)
+            events = [*islice(known, _EVENTS)]
+            # the columns remember the newest events only
+            is_cut = next(known, None) is not None or len(reader.columns.events) >= MAX_EVENTS
         return {
             "state": reader.state,
             "problems": problems,
             "warnings": warnings,
             "events": events,
+            "events_until": at,
+            "events_left_out": is_cut,
             "disk_bytes": dict(status.disk_bytes) if status else {},
             "operators": [
                 {
@@ -75,45 +84,22 @@ def _journal_warnings(reader: RunReader) -> Iterator[str]:
         yield f"the journal is too long: only its first {pretty(len(columns))} ticks are shown"
     if index.begins_s:
         yield f"ticks before {pretty(index.begins_s)} s were removed to save space"
-    missing = sum(n for (_, why), n in columns.unchanged.items() if why == "metrics-missing")
-    if missing:
-        yield f"a measure was missing in {pretty(missing)} decisions about an operator"
-    names = {
-        "failed": "failures of operators or changes",
-        "restart": "restarts of the pipeline",
-        "restarting": "restarts of operators",
-        "retried": "changes that were requested again",
-        "gave-up": "changes that were given up",
-        "late-tick": "ticks that came late",
-        "dropped": "times records were dropped",
-        "late": "times records came after the watermark",
-        "slow-batch": "slow batches",
-    }
-    for kind, words in names.items():
-        if count := columns.event_counts[kind]:
-            yield f"{pretty(count)} {words}"
-    dropped = columns.column("dropped")
-    if len(dropped) and dropped[-1] > 0:
-        yield f"{pretty(float(dropped[-1]))} records were dropped"
+    yield from list_warnings(columns)
     for error, ticks in columns.errors.most_common(_ERRORS):
         yield f"{error} ({pretty(ticks)} ticks)"
 
 
-def _events(reader: RunReader) -> Iterator[dict[str, Any]]:
-    """Yield the newest events in words, the newest first."""
-    shown = 0
+def _events(reader: RunReader, until_s: float) -> Iterator[dict[str, Any]]:
+    """Yield events in words up to a time, the newest first."""
     for event in reversed(reader.columns.events):
         try:
             read = event_from_json(event.data)
         except PenstockError:
             continue
-        if text := describe_event(read):
-            shown += 1
+        if read.at <= until_s and (text := describe_event(read)):
             yield {
                 "at": read.at,
                 "text": text,
                 "tick": event.tick,
                 "is_request": isinstance(read, ControlEvent),
             }
-        if shown >= _EVENTS:
-            return

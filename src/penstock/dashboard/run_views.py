@@ -20,7 +20,7 @@ from penstock.errors import InputError
 from penstock.reports.run_summary import (
     compare_scores,
     figure_text,
-    has_same_load,
+    remark_comparison,
     scores_of,
     summarize,
     title_of,
@@ -157,7 +157,7 @@ class RunViews:
         """Return problems, warnings and events in words."""
         reader = self.reader(query)
         reader.update(READ_S)
-        return self._health.read(reader)
+        return self._health.read(reader, _number(query, "at"))
 
     def compare(self, query: Any) -> Any:
         """Return the scores of up to four runs, and who is better by how much."""
@@ -179,7 +179,7 @@ class RunViews:
         return {
             "runs": names,
             "sentences": sentences,
-            "is_fair": has_same_load(scores),
+            "remarks": [*remark_comparison(names, scores)],
             "rows": [
                 {
                     "label": row.label,

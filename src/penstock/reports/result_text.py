@@ -11,16 +11,16 @@ from penstock.runs.result_parts import RunScores
 #: Rows of a comparison: label, path into the result, unit.
 COMPARED_FIGURES = (
     ("replicas, mean", "replicas.avg", ""),
-    ("replicas, most", "replicas.max", ""),
+    ("replicas, max", "replicas.max", ""),
     ("replica-hours", "replica_hours", ""),
     ("latency, mean", "latency_s.avg", "s"),
     ("latency, p50", "latency_s.p50", "s"),
     ("latency, p95", "latency_s.p95", "s"),
     ("latency, p99", "latency_s.p99", "s"),
-    ("latency, most", "latency_s.max", "s"),
+    ("latency, max", "latency_s.max", "s"),
     ("above the objective", "slo.violated_share", "%"),
     ("changes", "rescales", ""),
-    ("standing still", "pause_s", "s"),
+    ("paused by changes", "pause_s", "s"),
     ("processed", "processed_records", "records"),
     ("dropped", "dropped_records", "records"),
     ("waiting at the end", "backlog_records", "records"),
@@ -102,7 +102,7 @@ def _count_facts(result: RunResult, scores: RunScores) -> Iterator[tuple[str, st
     if unanswered := scores.unanswered_ticks:
         yield "unanswered", f"{unanswered} decisions: the policy failed, see penstock explain"
     if scores.pause_s:
-        yield "standing still", f"{pretty(scores.pause_s)} s"
+        yield "paused by changes", f"{pretty(scores.pause_s)} s"
     yield "offered", f"{pretty(offered)} records"
     yield "processed", f"{pretty(scores.processed_records)} records"
     dropped = scores.dropped_records

@@ -20,7 +20,7 @@ from penstock.reports.run_command import repeat_command
 from penstock.reports.run_summary import (
     compare_scores,
     figure_text,
-    has_same_load,
+    remark_comparison,
     scores_of,
     summarize,
     title_of,
@@ -88,7 +88,7 @@ def render_report(runs: Sequence[ReportedRun]) -> str:
         runs=runs,
         title=runs[0].title if len(runs) == 1 else f"{len(runs)} runs compared",
         compared=compare_scores(names, [run.scores for run in runs]) if len(runs) > 1 else [],
-        is_fair=has_same_load([run.scores for run in runs]),
+        remarks=[*remark_comparison(names, [run.scores for run in runs])],
         figure_text=figure_text,
         colours=PLAIN,
         made=time.strftime("%Y-%m-%d %H:%M"),

@@ -17,6 +17,7 @@ from penstock.runs.scores import Scores
 _LESS_IS_BETTER = {
     *("replicas.avg", "replica_hours", "latency_s.avg", "latency_s.p50", "latency_s.p95"),
     *("latency_s.p99", "latency_s.max", "slo.violated_share", "pause_s", "dropped_records"),
+    "backlog_records",
 }
 _ENDED = {"stopped": "was stopped", "cut": "was cut off with records left"}
 _MORE_IS_BETTER = {"processed_records"}
@@ -139,6 +140,34 @@ def has_same_load(scores: Sequence[RunScores | None]) -> bool:
     return bool(offered) and max(offered) - min(offered) <= 0.02 * max(offered)
 
 
+def remark_comparison(names: Sequence[str], scores: Sequence[RunScores | None]) -> Iterator[str]:
+    """Yield what a reader of a comparison must know, one sentence each."""
+    if has_same_load(scores):
+        yield "One run each: differences say nothing about other seeds or loads."
+    else:
+        yield "The runs were offered different loads, so none is called better."
+    unfinished = [
+        f"{name} ({', '.join(parts)})"
+        for name, each in zip(names, scores, strict=True)
+        if each is not None and (parts := [*_unfinished(each)])
+    ]
+    if unfinished:
+        yield (
+            "Records that wait at the end and dropped records have no latency: the rows about "
+            f"latency leave them out, so they flatter {' and '.join(unfinished)}."
+        )
+
+
+def _unfinished(scores: RunScores) -> Iterator[str]:
+    """Yield the records of a run without a latency."""
+    for records, what in ((scores.backlog_records, "waiting"), (scores.dropped_records, "dropped")):
+        if records:
+            share = (
+                f", {percent(records / scores.offered_records)}" if scores.offered_records else ""
+            )
+            yield f"{pretty(records)} {what}{share}"
+
+
 def _judge(
     names: Sequence[str], values: Sequence[float | None], path: str
 ) -> tuple[int | None, str]:
@@ -152,6 +181,8 @@ def _judge(
     base = abs(known[worst])
     if not base:
         return best, ""
+    if not known[best]:
+        return best, f"{names[best]}: none"
     share = abs(known[worst] - known[best]) / base
     return best, f"{names[best]}: {percent(share)} {way} than {names[worst]}"
 

@@ -11,9 +11,11 @@ from penstock.cli.options import check_at_least_1
 from penstock.cli.subcommands import add_group, add_verb
 from penstock.files.text import write_text
 from penstock.lab.comparison.grid_comparison import compare_grids
+from penstock.lab.comparison.objective_score import Roles, score_grids
 from penstock.lab.grid.grid import Grid
 from penstock.lab.grid.grid_run import run_grid
 from penstock.lab.grid.runner import RUNS
+from penstock.reports import objective_text
 from penstock.reports.comparison_json import as_json, as_spreadsheet
 from penstock.reports.comparison_text import as_document, as_page, as_terminal, gap_notes
 from penstock.reports.grid_picture import draw_grids
@@ -28,6 +30,8 @@ examples:
   penstock lab run experiments/spark/thesis.toml             runs on Spark, one at a time
   penstock lab compare runs/spark-cosine runs/spark-random --markdown results.md
   penstock lab compare runs/spark-controllers --changes      and how often replicas turn back
+  penstock lab objective runs/slo-tuning --policy slo --tuned ds2 --peak static-peak
+      is the objective kept, at which cost, and which policy is better?
 """
 RUN_EXAMPLES = """\
 A grid is a TOML file. A list adds one run per value:
@@ -85,6 +89,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     about = "draw replicas and latency over time, of runs on Spark with the first seed"
     compare.add_argument("--picture", metavar="FILE", type=Path, help=about)
     _add_jobs(compare)
+    about = "score one policy on its latency objective, against all others of the grids"
+    score = add_verb(verbs, "objective", about, EXAMPLES, run_objective)
+    about = "results directory of a simulated grid"
+    score.add_argument("directories", metavar="DIR", type=Path, nargs="+", help=about)
+    about = "the policy to score"
+    score.add_argument("--policy", metavar="NAME", required=True, help=about)
+    about = "the policy whose variants are the tuned rival, and whose rescales are compared"
+    score.add_argument("--tuned", metavar="NAME", help=about)
+    about = "the policy that knows the peak of the load: missing no more than it is allowed"
+    score.add_argument("--peak", metavar="NAME", help=about)
+    score.add_argument("--markdown", metavar="FILE", type=Path, help="write markdown as well")
+    _add_jobs(score)
 
 
 def _add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -139,6 +155,25 @@ def run_compare(args: argparse.Namespace) -> int:
         print(json.dumps(data[0] if len(data) == 1 else {"grids": data}, indent=2))
     else:
         print(as_terminal(grids))
+    return 0
+
+
+def run_objective(args: argparse.Namespace) -> int:
+    """Score a policy, write the file, print the tables."""
+    check_at_least_1("--jobs", args.jobs)
+    roles = Roles(policy=args.policy, tuned=args.tuned, peak=args.peak)
+    with ProgressBar("hindsight") as bar:
+        score = score_grids(args.directories, roles, args.jobs, bar.show)
+    if (path := args.markdown) is not None:
+        words = ["penstock", "lab", "objective", *map(str, args.directories)]
+        named = {name: vars(args)[name] for name in ("policy", "tuned", "peak")}
+        words += [word for name, value in named.items() if value for word in (f"--{name}", value)]
+        words += ["--markdown", str(path)]
+        _write(path, objective_text.as_document(score, shlex.join(words)), "--markdown")
+    if args.json:
+        print(json.dumps(objective_text.as_json(score), indent=2))
+    else:
+        print(objective_text.as_terminal(score))
     return 0
 
 

@@ -2,6 +2,8 @@
 import { clock, colour, element, short, style } from "./format.js";
 
 const HEIGHT = 160;
+// height of a mark in pixels
+const MARK = 9;
 // round times between labels of the axis, in seconds
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000, 8640000];
 
@@ -17,10 +19,10 @@ export class Charts {
 
   resize() { for (const { plot } of this.plots) plot.setSize({ width: this.width(), height: HEIGHT }); }
 
-  // panels: [{title, unit, series: [{label, times, values, dash, stack}], level, marks}]
+  // panels: [{title, series: [{label, times, values, colour, dash, stack}], level, marks: [{run, at, applied, colour}]}]
   show(panels, range) {
     this.range = range;
-    const key = JSON.stringify([panels.map((p) => [p.title, p.series.map((s) => [s.label, !!s.dash])]), document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
+    const key = JSON.stringify([panels.map((p) => [p.title, p.series.map((s) => [s.label, s.colour, s.dash])]), document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
     const tables = panels.map((panel) => align(panel));
     if (key === this.key) {
       this.plots.forEach((entry, i) => { Object.assign(entry, tables[i], { panel: panels[i] }); entry.plot.setData(tables[i].data, false); this.scale(entry); });
@@ -52,7 +54,7 @@ export class Charts {
   }
 
   make(panel, table) {
-    const box = element("div", { class: "chart" }, element("h3", {}, `${panel.title}, ${panel.unit}`));
+    const box = element("div", { class: "chart" }, element("h3", {}, panel.title, ...markKey(panel.marks)));
     this.place.append(box);
     const entry = { panel, ...table };
     const series = [{ label: "time", value: (_u, v) => (v === null || v === undefined ? "-" : clock(v)) }];
@@ -84,7 +86,7 @@ export class Charts {
         setCursor: [(plot) => { if (plot.cursor.left < 0) this.showValues(plot); }],
         ready: [(plot) => plot.over.addEventListener("click", () => { if (plot.cursor.left >= 0) this.onPick(plot.posToVal(plot.cursor.left, "x")); })],
       },
-      legend: { live: true },
+      legend: { live: true, markers: { width: 2, dash: (_u, i) => (panel.series[i - 1]?.dash ? "dashed" : "solid") } },
     }, entry.data, box);
     this.scale(entry);
     return entry;
@@ -98,25 +100,40 @@ export class Charts {
     if (entry.panel.level) {
       const y = plot.valToPos(entry.panel.level, "y", true);
       ctx.strokeStyle = style("--ink"); ctx.setLineDash([3, 4]); ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
-      ctx.setLineDash([]); ctx.fillStyle = style("--soft"); ctx.font = `${11 * devicePixelRatio}px system-ui`; ctx.textAlign = "right";
-      // below the line where there is no room above it
-      const isHigh = y - 15 * devicePixelRatio < top;
-      ctx.fillText(`objective ${entry.panel.level} s`, left + width - 4, isHigh ? y + 13 * devicePixelRatio : y - 4);
+      ctx.setLineDash([]);
+      label(ctx, `objective ${entry.panel.level} s`, left + width, y, top);
     }
-    if (entry.panel.marks) {
-      const { at, applied } = entry.panel.marks;
+    (entry.panel.marks ?? []).forEach(({ at, applied, colour: number }, row) => {
+      const bottom = top + height - row * MARK * devicePixelRatio;
       at.forEach((time, i) => {
-        const x = plot.valToPos(time, "x", true);
-        ctx.strokeStyle = applied[i] ? style("--mark") : style("--bad"); ctx.lineWidth = 1.5 * devicePixelRatio;
-        ctx.beginPath(); ctx.moveTo(x, top + height - 9 * devicePixelRatio); ctx.lineTo(x, top + height); ctx.stroke();
+        const x = plot.valToPos(time, "x", true), length = (applied[i] ? MARK - 1 : MARK / 2 - 1) * devicePixelRatio;
+        ctx.strokeStyle = number !== undefined ? colour(number) : applied[i] ? style("--mark") : style("--bad"); ctx.lineWidth = 1.5 * devicePixelRatio;
+        ctx.beginPath(); ctx.moveTo(x, bottom - length); ctx.lineTo(x, bottom); ctx.stroke();
       });
-    }
+    });
     if (this.at !== null) {
       const x = plot.valToPos(this.at, "x", true);
       ctx.strokeStyle = style("--accent"); ctx.lineWidth = 2 * devicePixelRatio; ctx.beginPath(); ctx.moveTo(x, top); ctx.lineTo(x, top + height); ctx.stroke();
     }
     ctx.restore();
   }
+}
+
+// The name of a level on a ground of its own, below the line where there is no room above it.
+function label(ctx, content, right, y, top) {
+  const unit = devicePixelRatio, isHigh = y - 17 * unit < top;
+  ctx.font = `${11 * unit}px system-ui`; ctx.textAlign = "right";
+  const wide = ctx.measureText(content).width + 8 * unit, first = isHigh ? y + 2 * unit : y - 17 * unit;
+  ctx.fillStyle = style("--card"); ctx.fillRect(right - wide, first, wide, 15 * unit);
+  ctx.fillStyle = style("--ink"); ctx.fillText(content, right - 4 * unit, first + 11.5 * unit);
+}
+
+// What the marks are; of several runs, each has a row in its colour.
+function markKey(marks) {
+  if (!marks?.some((each) => each.at.length)) return [];
+  const isFailed = marks.some((each) => each.applied.includes(false));
+  const runs = marks.length > 1 ? `, a row for each run from below: ${marks.map((each) => each.run).join(", ")}` : "";
+  return [element("span", { class: "soft" }, `  marks: changes${isFailed ? ", short ones were not carried out" : ""}${runs}`)];
 }
 
 // One table of times for all lines of a panel; stacked lines are sums, `raw` keeps their own values.
@@ -126,7 +143,7 @@ function align(panel) {
   const joined = shared ? [panel.series[0].times, ...panel.series.map((line) => line.values)] : uPlot.join(panel.series.map((line) => [line.times, line.values]));
   const raw = joined.slice(1);
   const data = [joined[0], ...raw];
-  // the topmost area is drawn first, so the first operator is at the bottom of the stack
+  // the last operator is at the bottom: each line is the sum of its own values and of those below it
   let above = null;
   for (let i = panel.series.length - 1; i >= 0; i -= 1) {
     if (!panel.series[i].stack) continue;

@@ -5,7 +5,7 @@ const $ = (id) => document.getElementById(id);
 
 export function drawControl(overview) {
   const isLive = overview.is_live && overview.is_controlled;
-  $("control-note").textContent = isLive ? "Requests take effect at the next tick; the journal says who asked."
+  $("control-note").textContent = isLive ? "Requests take effect at the next tick with measures; the journal says who asked."
     : overview.is_controlled ? "This run does not run: there is nothing to control." : "Its replicas decide alone: no loop reads requests.";
   for (const button of $("control").querySelectorAll("button")) button.disabled = !isLive;
 }
@@ -21,7 +21,7 @@ export async function control(run, action) {
   }
   try {
     await post("control", data);
-    $("control-answer").textContent = `${action} was asked; it takes effect at the next tick.`;
+    $("control-answer").textContent = `${action} was asked; it takes effect at the next tick with measures.`;
     localStorage.setItem("penstock-who", data.who);
   } catch (error) { $("control-answer").textContent = `refused: ${error.message}`; }
 }

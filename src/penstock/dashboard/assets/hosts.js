@@ -8,7 +8,7 @@ export function drawHosts(card, note, place, view) {
   if (!view) return;
   const { delay_s: delay } = view;
   note.textContent = `${view.hosts.length + view.hosts_left_out} hosts, ${view.slices} slices`
-    + (delay ? `; delay: 50 % below ${short(delay.p50)} s, 95 % below ${short(delay.p95)} s` : "");
+    + (delay ? `; delay: p50 ${short(delay.p50)} s, p95 ${short(delay.p95)} s` : "");
   const keys = view.operators.map((name, i) => element("span", { class: "key" }, square(i), ` ${name}`));
   const list = element("ul", { class: "hosts" }, ...view.hosts.map((host) => drawHost(host, view.operators)));
   const left = view.hosts_left_out ? [element("p", { class: "soft" }, `${view.hosts_left_out} more hosts are not shown.`)] : [];

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.core.numbers import ratio
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 
-#: Snapshots that are looked at; replicas that are hardly busy measure their noise.
+#: Snapshots that are looked at; below this busy share only if there are no others.
 RECENT, MIN_BUSY = 12, 0.05
 #: A total that grows by less than this share of what more replicas should bring is exhausted.
 MIN_GAIN = 0.25
@@ -25,11 +25,16 @@ class Capacity:
 
 def measure_capacity(name: str, history: Sequence[Snapshot]) -> Capacity | None:
     """Return the capacity of an operator; None while nothing was measured."""
-    seen = [op for op in _recent(name, history) if _replica_rate(op) is not None]
+    known = [op for op in _recent(name, history) if _replica_rate(op) is not None]
+    busy = [op for op in known if op.busy is None or op.busy >= MIN_BUSY]
+    seen = busy or known
     rates = [rate for op in seen if (rate := _replica_rate(op)) is not None]
     if not rates:
         return None
-    mean = math.fsum(rates) / len(rates)
+    # by work done: nearly idle replicas measure their overhead
+    weights = [(op.busy or 1.0) * op.parallelism for op in seen]
+    total = math.fsum(weights)
+    mean = math.fsum(r * w for r, w in zip(rates, weights, strict=True)) / total
     spread = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / len(rates))
     # one standard error below the mean: a few noisy measures promise less
     cautious = max(mean - spread / math.sqrt(len(rates)), min(rates))
@@ -75,6 +80,4 @@ def _recent(name: str, history: Sequence[Snapshot]) -> list[OperatorSnapshot]:
 
 
 def _replica_rate(op: OperatorSnapshot) -> float | None:
-    if op.busy is not None and op.busy < MIN_BUSY:
-        return None
     return op.true_rate or op.replica_capacity

@@ -10,40 +10,97 @@ from penstock.core.snapshot import Snapshot
 
 #: The interval between two snapshots that is assumed while there is only one.
 FIRST_INTERVAL_S = 15.0
+#: Silence after a change is a pause or a cool-down of the loop; no more of it counts as a pause.
+MAX_GUESSED_PAUSE_S = 30.0
+#: Changes that are learnt from.
+RECENT = 20
+#: Intervals for which fewer replicas must have been enough.
+HOLD_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeCost:
-    """Seconds between decisions, until a change runs, and during which nothing is processed."""
+    """What a change costs, in seconds."""
 
+    #: Between two snapshots without a change.
     interval_s: float
+    #: From the decision until the new replicas run.
     effective_s: float
+    #: During which nothing is processed.
     pause_s: float
+    #: After a change, beyond one interval, during which nothing is measured or decided.
+    silent_s: float = 0.0
+
+    @property
+    def horizon_s(self) -> float:
+        """Seconds until another decision can take effect."""
+        return self.interval_s + self.effective_s + self.silent_s
 
 
 def measure_change_cost(history: Sequence[Snapshot], applied: Sequence[Decision]) -> ChangeCost:
     """Return what a change costs by the snapshots around earlier ones; at first, one interval.
 
-    An engine that restarts for a change gives no snapshot meanwhile, so a gap is a pause. A pause
-    that the engine states itself counts if it is longer.
+    A pause that the engine states itself counts if it is longer than what the silence suggests.
     """
     times = [snapshot.at for snapshot in history]
-    gaps = [after - before for before, after in pairwise(times)]
-    interval_s = statistics.median_low(gaps) if gaps else FIRST_INTERVAL_S
-    delays, pauses = [], []
-    for decision in applied:
+    changes = [decision for decision in applied if decision.changes and decision.at >= times[0]]
+    interval_s = _interval_s(times, [decision.at for decision in changes])
+    delays, silences = [], []
+    for decision in changes[-RECENT:]:
         later = [snapshot for snapshot in history if snapshot.at > decision.at]
-        if not decision.changes or not later or decision.at < times[0]:
+        if not later:
             continue
-        pauses.append(max(0.0, later[0].at - decision.at - interval_s))
+        silent_s = max(0.0, later[0].at - decision.at - interval_s)
+        silences.append(silent_s)
         if (delay_s := _effective_after(decision, later)) is not None:
-            delays.append(delay_s)
+            # it ran some time before the snapshot that shows it: half an interval in the mean
+            delays.append(max(0.0, delay_s - silent_s - interval_s / 2))
+    silent_s = statistics.median(silences) if silences else 0.0
     stated = [op.rescale_s for op in history[-1].operators.values() if op.rescale_s]
     return ChangeCost(
         interval_s=interval_s,
-        effective_s=statistics.median(delays) if delays else interval_s,
-        pause_s=max([*stated, statistics.median(pauses) if pauses else 0.0]),
+        effective_s=statistics.median(delays) if delays else interval_s / 2,
+        pause_s=max([*stated, min(silent_s, MAX_GUESSED_PAUSE_S)]),
+        silent_s=silent_s,
     )
+
+
+def hold_s(cost: ChangeCost, objective_s: float, share: float) -> float:
+    """Return the seconds for which fewer replicas must have been enough.
+
+    Without a pause, some intervals, or as long as replicas are paid that do not work yet, for the
+    change and for the way back. With one, records miss the objective, and only a share of them may.
+    """
+    drain_s = max(objective_s, cost.interval_s)
+    missed_s = missed_load_s(cost.pause_s, objective_s, drain_s)
+    return max(
+        HOLD_INTERVALS * cost.interval_s,
+        2 * (cost.effective_s + cost.pause_s),
+        missed_s / (1 - share),
+    )
+
+
+def missed_load_s(pause_s: float, objective_s: float, drain_s: float) -> float:
+    """Return the seconds of load whose records miss the objective because of one pause.
+
+    Records of the last `objective_s` of the pause need not miss it; those that arrive while the
+    backlog is reduced do.
+
+    >>> missed_load_s(2, 10, 15), missed_load_s(28, 10, 15)
+    (0.0, 33.0)
+    """
+    return 0.0 if pause_s <= objective_s else pause_s - objective_s + drain_s
+
+
+def _interval_s(times: Sequence[float], changed: Sequence[float]) -> float:
+    """Return the usual seconds between snapshots, without those around changes if possible."""
+    gaps = list(pairwise(times))
+    quiet = [b - a for a, b in gaps if not any(a <= at < b for at in changed)]
+    if quiet:
+        return statistics.median_low(quiet)
+    # the first snapshot comes one interval after the start
+    known = [gap for gap in (times[0], *(b - a for a, b in gaps)) if gap > 0]
+    return min(known, default=FIRST_INTERVAL_S)
 
 
 def _effective_after(decision: Decision, later: Sequence[Snapshot]) -> float | None:

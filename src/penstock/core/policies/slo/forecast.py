@@ -1,9 +1,9 @@
-"""Forecasts of an offered rate, with an upper bound from its own recent errors.
+"""Forecasts of the highest rate of the next steps, with an upper bound from their own errors.
 
-Three methods predict the mean rate of the next steps: the present level, a damped trend, and the
-same steps one period ago. Their mixture is weighted by the squared errors that each would have
-made so far. The upper bound adds a quantile of the mixture's relative errors (split conformal
-prediction: Vovk et al. 2005), so it assumes no distribution.
+Methods predict the peak of the next steps: the present level, damped trends, and the same steps one
+period ago. Their mixture is weighted by the squared errors that each would have made so far. The
+upper bound adds a quantile of the mixture's errors (split conformal prediction: Vovk et al. 2005),
+so it assumes no distribution.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 
-#: Steps of the level and of the trend: short enough to follow a step of the load.
-LEVEL_STEPS, TREND_STEPS = 2, 5
-#: What is left of a trend after each step.
-DAMPING = 0.8
+#: Steps of levels and of the trend: short enough to follow a step of the load.
+LEVELS, TREND_STEPS = (1, 3), 5
+#: What is left of a trend after each step: for a load that turns soon, and for one that does not.
+DAMPINGS = (0.7, 0.97)
 #: Fewer errors than this prove nothing; the bound then is this much above the level.
 MIN_ERRORS, FIRST_MARGIN = 8, 0.2
 #: A season counts if the same steps a period ago explain this share of the variance.
@@ -28,7 +28,7 @@ MIN_PERIOD = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The mean rate of the next steps: expected, and not exceeded with the asked probability."""
+    """The highest rate of the next steps: expected, and not exceeded with the asked probability."""
 
     mean: float
     upper: float
@@ -37,7 +37,7 @@ class Forecast:
 
 
 def forecast(rates: Sequence[float], steps: int, share: float) -> Forecast:
-    """Predict the mean rate of the next `steps` from rates at equal distances, the newest last.
+    """Predict the peak of the next `steps` from rates at equal distances, the newest last.
 
     >>> forecast([100.0] * 20, steps=2, share=0.99)
     Forecast(mean=100.0, upper=100.0, period=None)
@@ -46,64 +46,67 @@ def forecast(rates: Sequence[float], steps: int, share: float) -> Forecast:
     """
     values = np.asarray(rates, dtype=np.float64)
     period = find_period(values)
-    methods = [predict_level(values), predict_trend(values, steps)]
-    if period is not None:
+    methods = [predict_level(values, level) for level in LEVELS]
+    methods += [predict_trend(values, steps, damping) for damping in DAMPINGS]
+    if period is not None and period >= steps:
         methods.append(predict_season(values, steps, period))
     predicted = np.maximum(np.vstack(methods), 0.0)
-    happened = mean_of_next(values, steps)
+    happened = peak_of_next(values, steps)
     known = np.isfinite(happened) & np.isfinite(predicted).all(axis=0)
     if np.count_nonzero(known) < MIN_ERRORS:
         level = float(predicted[0, -1])
         return Forecast(mean=level, upper=level * (1 + FIRST_MARGIN))
-    weights = _weigh(predicted[:, known], happened[known])
-    mixed = weights @ predicted
+    mixed = _weigh(predicted[:, known], happened[known]) @ predicted
     mean = float(mixed[-1])
-    scale = np.maximum(mixed[known], 1e-12)
-    errors = (happened[known] - mixed[known]) / scale
-    margin = max(0.0, _conformal_quantile(errors, share))
-    return Forecast(mean=mean, upper=mean * (1 + margin), period=period)
+    margin = max(0.0, _conformal_quantile(happened[known] - mixed[known], share))
+    # an error of the past added to a crest is a rate that was never seen
+    highest = max(mean, float(np.max(values)))
+    return Forecast(mean=mean, upper=min(mean + margin, highest), period=period)
 
 
-def predict_level(values: Values) -> Values:
+def predict_level(values: Values, steps: int) -> Values:
     """Return the mean of the last steps, at each time."""
-    return _mean_of_last(values, LEVEL_STEPS)
+    sums = np.cumsum(values)
+    means = sums / np.arange(1, len(values) + 1)
+    if len(values) > steps:
+        means[steps:] = (sums[steps:] - sums[:-steps]) / steps
+    return np.asarray(means)
 
 
-def predict_trend(values: Values, steps: int) -> Values:
-    """Return the level plus a damped trend, as the mean of the next steps.
+def predict_trend(values: Values, steps: int, damping: float) -> Values:
+    """Return the highest point of a damped trend from the present level.
 
     The trend is the median of the slopes between all pairs of the last steps (Theil and Sen), which
     one spike does not change.
     """
-    level = _mean_of_last(values, LEVEL_STEPS)
+    level = values.copy()
     window = min(TREND_STEPS, len(values))
-    if window <= LEVEL_STEPS:
+    if window < 2:
         return level
     last = np.lib.stride_tricks.sliding_window_view(values, window)
     pairs = [(i, j) for i in range(window) for j in range(i + 1, window)]
     slopes = np.full(len(values), np.nan)
     between = [(last[:, j] - last[:, i]) / (j - i) for i, j in pairs]
     slopes[window - 1 :] = np.median(np.vstack(between), axis=0)
-    ahead = np.cumsum(DAMPING ** np.arange(1, steps + 1)).mean()
-    trend: Values = level + slopes * ((LEVEL_STEPS - 1) / 2 + ahead)
+    path = np.cumsum(damping ** np.arange(steps))
+    trend: Values = level + np.where(slopes > 0, slopes * path[-1], slopes * path[0])
     return trend
 
 
 def predict_season(values: Values, steps: int, period: int) -> Values:
-    """Return the mean of the next steps one period ago, at each time."""
+    """Return the peak of the next steps one period ago, at each time."""
     before = np.full(len(values), np.nan)
-    next_ones = mean_of_next(values, steps)
-    before[period:] = next_ones[: len(values) - period]
+    before[period:] = peak_of_next(values, steps)[: len(values) - period]
     return before
 
 
-def mean_of_next(values: Values, steps: int) -> Values:
-    """Return the mean of the next `steps` values after each; NaN where they are not known yet."""
-    means = np.full(len(values), np.nan)
+def peak_of_next(values: Values, steps: int) -> Values:
+    """Return the highest of the next `steps` values after each; NaN where not all are known."""
+    peaks = np.full(len(values), np.nan)
     if len(values) > steps:
-        sums = np.convolve(values, np.ones(steps), mode="valid") / steps
-        means[: len(values) - steps] = sums[1:]
-    return means
+        windows = np.lib.stride_tricks.sliding_window_view(values[1:], steps)
+        peaks[: len(values) - steps] = windows.max(axis=1)
+    return peaks
 
 
 def find_period(values: Values) -> int | None:
@@ -124,20 +127,12 @@ def find_period(values: Values) -> int | None:
     return lags[best] if is_season and best > 0 else None
 
 
-def _mean_of_last(values: Values, steps: int) -> Values:
-    sums = np.cumsum(values)
-    means = sums / np.arange(1, len(values) + 1)
-    if len(values) > steps:
-        means[steps:] = (sums[steps:] - sums[:-steps]) / steps
-    return np.asarray(means)
-
-
 def _weigh(predicted: Values, happened: Values) -> Values:
     squares = np.mean((predicted - happened) ** 2, axis=1)
     smallest = float(np.min(squares))
     if smallest <= 1e-18:
-        exact = (squares <= 1e-18).astype(np.float64)
-        return np.asarray(exact / exact.sum())
+        # several were always right, so far: the present level comes first
+        return np.asarray(np.eye(len(squares))[int(np.argmin(squares > 1e-18))])
     inverse = np.square(smallest / squares)
     weights: Values = inverse / inverse.sum()
     return weights

@@ -1,6 +1,5 @@
 """The latency along paths: what an operator adds anyway, and what a backlog adds."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from penstock.core.numbers import ratio
@@ -8,14 +7,14 @@ from penstock.core.snapshot import Snapshot
 
 #: Snapshots over which the usual wait is looked for.
 RECENT = 20
-#: The part of the objective that forecasts of waits may fill; the rest is for their errors.
-USABLE = 0.8
+#: The part of the objective that queues may fill; the rest is for what no queue shows.
+USABLE = 0.5
 #: The least part of the objective that is left to backlogs, if the usual waits take all of it.
 MIN_PART = 0.1
 
 
 def measure_floors(history: Sequence[Snapshot]) -> dict[str, float]:
-    """Return the usual seconds in front of each operator: its shortest waits of late.
+    """Return the usual seconds in front of each operator: the median of late.
 
     By Little's law the wait is queue / rate; a batch that must fill up is part of it.
     """
@@ -29,42 +28,38 @@ def measure_floors(history: Sequence[Snapshot]) -> dict[str, float]:
             and op.input_rate
             and (wait := ratio(op.queue, op.input_rate)) is not None
         )
-        floors[name] = waits[len(waits) // 4] if waits else 0.0
+        floors[name] = waits[len(waits) // 2] if waits else 0.0
     return floors
 
 
 def share_objective(
     snapshot: Snapshot, objective_s: float, floors: Mapping[str, float]
 ) -> dict[str, float]:
-    """Return the seconds that a backlog may add in front of each operator.
+    """Return the seconds that a backlog may add on the longest path through each operator.
 
-    What the usual waits on the longest path through an operator leave of the objective is divided
-    by the number of operators on that path.
+    It is not divided among the operators of a path: records that wait in front of one arrive at
+    the next no faster than the slowest lets them, so a path waits as long as its bottleneck does.
     """
     order = snapshot.topology.order
     above = _find_longest(floors, order, _feeders(snapshot))
     below = _find_longest(floors, order[::-1], _readers(snapshot))
-    parts = {}
+    waits = {}
     for name in order:
-        usual_s = above[name][0] + below[name][0] - floors[name]
-        operators = above[name][1] + below[name][1] - 1
-        left_s = max(USABLE * objective_s - usual_s, MIN_PART * objective_s)
-        parts[name] = left_s / operators
-    return parts
+        usual_s = above[name] + below[name] - floors[name]
+        waits[name] = max(USABLE * objective_s - usual_s, MIN_PART * objective_s)
+    return waits
 
 
 def _find_longest(
     floors: Mapping[str, float],
     order: Sequence[str],
     before: Mapping[str, Sequence[str]],
-) -> dict[str, tuple[float, int]]:
-    """Return, for each operator, the longest usual wait up to it, and the most operators."""
-    longest: dict[str, tuple[float, int]] = {}
+) -> dict[str, float]:
+    """Return, for each operator, the longest usual wait up to it."""
+    longest: dict[str, float] = {}
     for name in order:
-        waits = [longest[other] for other in before[name]]
-        wait_s = max((wait for wait, _ in waits), default=0.0)
-        operators = max((number for _, number in waits), default=0)
-        longest[name] = (wait_s + floors[name], operators + 1)
+        wait_s = max((longest[other] for other in before[name]), default=0.0)
+        longest[name] = wait_s + floors[name]
     return longest
 
 
@@ -81,33 +76,17 @@ def _readers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
 
 
 def capacity_for(
-    *, mean: float, upper: float, backlog: float, horizon_s: float, drain_s: float, wait_s: float
+    *, rate: float, backlog: float, present: float, start_s: float, end_s: float, wait_s: float
 ) -> float:
-    """Return the records/s that keep the wait behind a backlog within `wait_s`.
+    """Return the records/s with which a backlog makes records wait no longer than `wait_s`.
 
-    Three conditions: what is expected flows off; the upper rate over the horizon, until another
-    decision can take effect, builds no longer wait; and a backlog that is there is reduced to that
-    wait within `drain_s`.
+    Until `start_s` the `present` capacity works, from then to `end_s` the new one; what is left
+    then must be gone within `wait_s`.
 
-    >>> capacity_for(mean=100, upper=120, backlog=0, horizon_s=20, drain_s=10, wait_s=4)
+    >>> capacity_for(rate=120, backlog=0, present=0, start_s=0, end_s=20, wait_s=4)
     100.0
-    >>> capacity_for(mean=100, upper=150, backlog=0, horizon_s=20, drain_s=10, wait_s=4)
-    125.0
-    >>> capacity_for(mean=100, upper=100, backlog=1800, horizon_s=20, drain_s=10, wait_s=4)
-    200.0
+    >>> capacity_for(rate=120, backlog=240, present=100, start_s=5, end_s=20, wait_s=4)
+    115.78947368421052
     """
-    flow = upper * horizon_s / (horizon_s + wait_s)
-    drain = (backlog + mean * drain_s) / (drain_s + wait_s)
-    return float(max(mean, flow, drain))
-
-
-def missed_load_s(pause_s: float, objective_s: float, drain_s: float) -> float:
-    """Return the seconds of load whose records miss the objective because of one pause.
-
-    Records of the last `objective_s` of the pause need not miss it; those that arrive while the
-    backlog is reduced do.
-
-    >>> missed_load_s(2, 10, 15), missed_load_s(28, 10, 15)
-    (0.0, 33.0)
-    """
-    return 0.0 if pause_s <= objective_s else math.fsum((pause_s - objective_s, drain_s))
+    left = max(0.0, backlog + (rate - present) * start_s)
+    return (left + rate * (end_s - start_s)) / (end_s - start_s + wait_s)

@@ -10,30 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
-from penstock.core.policies.slo.capacity import Capacity, measure_capacity, measure_edges
-from penstock.core.policies.slo.change_cost import ChangeCost, measure_change_cost
-from penstock.core.policies.slo.forecast import forecast, predict_level
-from penstock.core.policies.slo.latency_model import (
-    capacity_for,
-    measure_floors,
-    missed_load_s,
-    share_objective,
-)
+from penstock.core.policies.slo.capacity import Capacity, measure_capacity
+from penstock.core.policies.slo.change_cost import ChangeCost, hold_s, measure_change_cost
+from penstock.core.policies.slo.demand import Demand, predict_demands
+from penstock.core.policies.slo.latency_model import capacity_for, measure_floors, share_objective
 from penstock.core.policy import Applied, History, Policy, PolicyStyle, RunFacts, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
 SIZE = (
-    "{mean} records/s are expected over the next {horizon} s, at most {upper}; {backlog} wait "
-    "longer than usual and may add {wait} s; that takes {needed} records/s, and one replica "
-    "takes {capacity}; wanted = ceil({needed} / {capacity}) = {wanted}"
+    "{mean} records/s are expected within {horizon} s, at most {upper}; {backlog} wait longer than "
+    "usual and may add {wait} s; that takes {needed} records/s, and one replica takes {capacity}; "
+    "wanted = ceil({needed} / {capacity}) = {wanted}"
 )
+SKEW = "scaling will not help: more than {useful} replicas wait for the one with the fullest slice"
+EXHAUSTED = (
+    "scaling will not help: saturated replicas took no more after the last increase than {useful} "
+    "did before it, so cores, a sink or another resource is exhausted"
+)
+#: Share of all replicas that a decrease must save at least.
+MIN_SAVING = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +47,6 @@ class SloParams(Params):
     lookback_s: float = param(
         7200.0, "how far back rates are looked at", unit="s", low=0, above=True
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Demand:
-    """Records/s that will arrive at one operator."""
-
-    mean: float
-    upper: float
-    #: The most over the time that a decrease must last.
-    lasting: float
 
 
 def slo(history: History, applied: Applied, params: SloParams) -> Decision:
@@ -73,9 +63,10 @@ def slo(history: History, applied: Applied, params: SloParams) -> Decision:
     known = within(history, params.lookback_s)
     snapshot = known[-1]
     cost = measure_change_cost(known, applied)
-    demands = _predict(known, cost, params)
     floors = measure_floors(known)
     waits = share_objective(snapshot, params.objective_s, floors)
+    lasting_s = hold_s(cost, params.objective_s, params.share)
+    demands = predict_demands(known, cost, floors, lasting_s, params.share)
     targets = {}
     for name, op in snapshot.operators.items():
         capacity = measure_capacity(name, known)
@@ -83,10 +74,27 @@ def slo(history: History, applied: Applied, params: SloParams) -> Decision:
         if capacity is None or demand is None or op.queue is None:
             targets[name] = keep(op.parallelism, Reason.METRICS_MISSING)
             continue
-        backlog = max(0.0, op.queue - floors[name] * demand.mean)
-        sizing = _Sizing(op, capacity, demand, backlog, waits[name], cost, params)
-        targets[name] = sizing.target()
-    return Decision(snapshot.at, "slo", FrozenDict(targets))
+        targets[name] = _Sizing(op, capacity, demand, waits[name], cost, params).target()
+    return Decision(snapshot.at, "slo", FrozenDict(delay_small_savings(targets)))
+
+
+def delay_small_savings(targets: Mapping[str, Target]) -> Mapping[str, Target]:
+    """Return the targets, without decreases that together save hardly anything.
+
+    Operators that shrink wait for each other, and for one that must grow: it is one change.
+    """
+    if any(target.wanted > target.current for target in targets.values()):
+        return targets
+    total = sum(target.current for target in targets.values())
+    saved = sum(target.current - target.wanted for target in targets.values())
+    if not 0 < saved < MIN_SAVING * total:
+        return targets
+    return {
+        name: keep(target.current, Reason.SCALE_DOWN_DELAYED, SIZE, **target.numbers)
+        if target.wanted < target.current
+        else target
+        for name, target in targets.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +103,28 @@ class _Sizing:
 
     op: OperatorSnapshot
     capacity: Capacity
-    demand: _Demand
-    backlog: float
+    demand: Demand
     wait_s: float
     cost: ChangeCost
     params: SloParams
 
     def target(self) -> Target:
         """Grow if the present replicas do not suffice; shrink if fewer suffice for long enough."""
-        k = self.op.parallelism
+        k, limit = self.op.parallelism, self.op.useful_parallelism
         as_it_runs = self._fill_in(self.demand.upper, 0.0)
         changed = self._fill_in(max(self.demand.upper, self.demand.lasting), self.cost.pause_s)
+        if limit is not None and changed["wanted"] > max(k, limit):
+            skewed = {**changed, "useful": limit}
+            if k >= limit:
+                return keep(k, Reason.INEFFECTIVE, f"{SIZE}; {SKEW}", **skewed)
+            return Target(k, limit, Reason.RATE_ABOVE_CAPACITY, f"{SIZE}; {SKEW}", skewed)
         if as_it_runs["wanted"] > k:
             useful = self.capacity.useful
             if useful is not None and k >= useful:
-                return keep(k, Reason.INEFFECTIVE, SIZE, **changed)
-            return Target(k, changed["wanted"], Reason.RATE_ABOVE_CAPACITY, SIZE, changed)
+                exhausted = {**changed, "useful": useful}
+                return keep(k, Reason.INEFFECTIVE, f"{SIZE}; {EXHAUSTED}", **exhausted)
+            larger = max(as_it_runs, changed, key=lambda numbers: int(numbers["wanted"]))
+            return Target(k, larger["wanted"], Reason.RATE_ABOVE_CAPACITY, SIZE, larger)
         if changed["wanted"] < k:
             return Target(k, changed["wanted"], Reason.RATE_BELOW_CAPACITY, SIZE, changed)
         if as_it_runs["wanted"] < k:
@@ -119,16 +133,21 @@ class _Sizing:
 
     def _fill_in(self, upper: float, pause_s: float) -> dict[str, Any]:
         """Return the numbers of the formula for a rate, and for a pause before it is carried."""
-        horizon_s = self.cost.interval_s + self.cost.effective_s
-        backlog = self.backlog + self.demand.mean * pause_s
-        needed = capacity_for(
-            mean=self.demand.mean,
-            upper=upper,
+        cost, per_replica = self.cost, self.capacity.per_replica
+        # what waits after a pause must be gone as soon as the objective, or an interval, allows
+        soon_s = cost.effective_s + pause_s + max(self.params.objective_s, cost.interval_s)
+        horizon_s = min(cost.horizon_s, soon_s) if pause_s else cost.horizon_s
+        present = per_replica * self.op.parallelism
+        backlog = self.demand.backlog + self.demand.mean * pause_s
+        flow = capacity_for(
+            rate=upper,
             backlog=backlog,
-            horizon_s=horizon_s,
-            drain_s=max(self.params.objective_s, self.cost.interval_s),
+            present=present,
+            start_s=cost.effective_s,
+            end_s=max(horizon_s - pause_s, cost.effective_s),
             wait_s=self.wait_s,
         )
+        needed = max(self.demand.mean, flow)
         return {
             "mean": self.demand.mean,
             "upper": upper,
@@ -136,65 +155,9 @@ class _Sizing:
             "backlog": backlog,
             "wait": self.wait_s,
             "needed": needed,
-            "capacity": self.capacity.per_replica,
-            "wanted": max(1, ceil(needed / self.capacity.per_replica)),
+            "capacity": per_replica,
+            "wanted": max(1, ceil(needed / per_replica)),
         }
-
-
-def _predict(history: History, cost: ChangeCost, params: SloParams) -> Mapping[str, _Demand]:
-    """Forecast every source, and pass the rates on along the edges."""
-    snapshot = history[-1]
-    horizon_s = cost.interval_s + cost.effective_s + cost.pause_s
-    steps = max(1, ceil(horizon_s / cost.interval_s))
-    lasting_steps = max(steps, ceil(hold_s(cost, params) / cost.interval_s))
-    sources = {}
-    for name in snapshot.offered:
-        rates = [past.offered[name] for past in history if name in past.offered]
-        sources[name] = _look_ahead(rates, steps, lasting_steps, params.share)
-    edges = measure_edges(history)
-    demands: dict[str, _Demand] = {}
-    for name in snapshot.topology.order:
-        op = snapshot.operators[name]
-        parts = [sources[name]] if name in sources else []
-        if op.is_source and not parts:
-            continue
-        if any(feeder not in demands for feeder in op.upstream):
-            continue
-        parts += [_pass_on(demands[up], edges[up, name]) for up in op.upstream]
-        demands[name] = _Demand(
-            mean=sum(part.mean for part in parts),
-            upper=sum(part.upper for part in parts),
-            lasting=sum(part.lasting for part in parts),
-        )
-    return demands
-
-
-def _pass_on(demand: _Demand, passed: float) -> _Demand:
-    return _Demand(
-        mean=demand.mean * passed, upper=demand.upper * passed, lasting=demand.lasting * passed
-    )
-
-
-def _look_ahead(rates: list[float], steps: int, lasting_steps: int, share: float) -> _Demand:
-    """Return the forecast of a source; what lasts is the most of the past and of the forecast."""
-    near = forecast(rates, steps, share)
-    levels = predict_level(np.asarray(rates, dtype=np.float64))
-    highest = float(np.max(levels[-lasting_steps:]))
-    if near.period is not None:  # what comes next came one period ago
-        ahead = levels[len(levels) - near.period :][:lasting_steps]
-        highest = max(highest, float(np.max(ahead)))
-    return _Demand(mean=near.mean, upper=near.upper, lasting=max(highest, near.mean))
-
-
-def hold_s(cost: ChangeCost, params: SloParams) -> float:
-    """Return the seconds that a change must be useful for.
-
-    Without a pause, as long as replicas are paid that do not work yet, twice: for the change and
-    for the way back. With one, records miss the objective, and only a share of them may.
-    """
-    drain_s = max(params.objective_s, cost.interval_s)
-    missed_s = missed_load_s(cost.pause_s, params.objective_s, drain_s)
-    return max(2 * (cost.effective_s + cost.pause_s), missed_s / (1 - params.share))
 
 
 def params_for(facts: RunFacts) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """A streaming source that reads a Kafka topic with confluent-kafka; its offsets are Spark's."""
 
-import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -24,7 +24,6 @@ from penstock.topics.kafka.range_reader import find_reader
 from penstock.topics.kafka.source_offsets import SourceOffsets, cut_tasks, plan_next
 from penstock.topics.kafka.value_formats import make_decoder
 
-_LOG = logging.getLogger(__name__)
 FORMAT = "penstock-kafka-source"
 #: Seconds without an answer of the brokers after which the query fails.
 MAX_OUTAGE_S = 30.0
@@ -104,7 +103,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         self._answered_at = time.monotonic()
         if there.lost > here.lost:
-            _LOG.warning("%s: %d offsets were lost", self._address, there.lost - here.lost)
+            self._report_lost(there.lost - here.lost)
         return start if there is here else there.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
@@ -134,15 +133,23 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for part in partition.value:
             for block in reader.read(part):
                 rows = decoder.decode(block)
-                yield pa.RecordBatch.from_arrays(rows.columns, schema=expected)
+                columns = [
+                    column.cast(kind)
+                    for column, kind in zip(rows.columns, expected.types, strict=True)
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=expected)
         if reader.lost > lost:
-            _LOG.warning("%s: %d offsets were lost", self._address, reader.lost - lost)
+            self._report_lost(reader.lost - lost)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Spark's checkpoint is the only record of what was read."""
 
     def stop(self) -> None:
         """The client ends with its process."""
+
+    def _report_lost(self, offsets: int) -> None:
+        # processes of Spark have no log; their standard error is a file of the run
+        print(f"penstock: {self._address}: {offsets} offsets were lost", file=sys.stderr)
 
     def _open(self) -> PartitionOffsets:
         # made on first use: a task's copy of this object needs none
