@@ -48,5 +48,5 @@ def test_a_prefix_is_a_word() -> None:
 def test_the_package_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ["confluent_kafka", "confluent_kafka.admin"]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(InputError, match=r"needs confluent-kafka: pip install 'penstock\[kafka\]'"):
+    with pytest.raises(InputError, match=r"needs confluent-kafka: pip install '.\[kafka\]'"):
         penstock.kafka.read(None, ADDRESS, schema="id long")  # type: ignore[arg-type]

@@ -67,5 +67,5 @@ def test_metrics_are_served_only_if_asked_for() -> None:
 
 def test_a_missing_package_is_named_before_the_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.extras.find_spec", lambda _name: None)
-    with pytest.raises(InputError, match=r"needs prometheus-client: pip install 'penstock\[dash"):
+    with pytest.raises(InputError, match=r"needs prometheus-client: pip install '.\[dash"):
         _view(Namespace(plain=True, metrics_port=0, metrics_host="127.0.0.1"))

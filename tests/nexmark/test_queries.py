@@ -271,5 +271,5 @@ def test_a_difference_is_told_by_its_rows() -> None:
 
 def test_who_has_no_duckdb_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(InputError, match=r"needs duckdb: pip install 'penstock\[nexmark\]'"):
+    with pytest.raises(InputError, match=r"needs duckdb: pip install '.\[nexmark\]'"):
         difference(pa.table({"a": [1]}), pa.table({"a": [1]}))

@@ -27,7 +27,7 @@ def test_without_matplotlib_there_is_a_hint(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(
-        InputError, match=r"--plot: needs matplotlib: pip install 'penstock\[plots\]'"
+        InputError, match=r"--plot: needs matplotlib: pip install '.\[plots\]'"
     ):
         draw_workload(LOAD, "title", str(tmp_path / "load.png"))
 
