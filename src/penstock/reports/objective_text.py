@@ -8,7 +8,7 @@ from penstock.lab.comparison.objective_score import (
     MAX_VIOLATED,
     MIN_SAVING,
     CellScore,
-    ObjectiveScore,
+    GridObjectiveScore,
     PolicyScore,
 )
 from penstock.reports.tables import Table, as_markdown, as_text
@@ -20,12 +20,12 @@ _ALLOWED = (
 _HINDSIGHT = "times hindsight: a policy that misses the objective may need less than 1"
 
 
-def as_terminal(score: ObjectiveScore) -> str:
+def as_terminal(score: GridObjectiveScore) -> str:
     """Return the tables as plain text."""
     return "\n\n".join(as_text(table) for table in _tables(score))
 
 
-def as_document(score: ObjectiveScore, command: str) -> str:
+def as_document(score: GridObjectiveScore, command: str) -> str:
     """Return the tables as Markdown."""
     parts = [f"# {score.roles.policy} and its objective", "", f"Made by `{command}`.", ""]
     for table in _tables(score):
@@ -33,13 +33,13 @@ def as_document(score: ObjectiveScore, command: str) -> str:
     return "\n".join(parts)
 
 
-def as_json(score: ObjectiveScore) -> dict[str, Any]:
+def as_json(score: GridObjectiveScore) -> dict[str, Any]:
     """Return the score as plain dictionaries."""
     figures = {name: value for name, value, _ in _figures(score)}
     return {**asdict(score), "figures": figures}
 
 
-def _tables(score: ObjectiveScore) -> list[Table]:
+def _tables(score: GridObjectiveScore) -> list[Table]:
     figures = tuple((name, value, aim) for name, value, aim in _figures(score))
     missing = (f"{score.missing} runs are missing",) if score.missing else ()
     return [
@@ -75,7 +75,7 @@ def _tables(score: ObjectiveScore) -> list[Table]:
     ]
 
 
-def _figures(score: ObjectiveScore) -> list[tuple[str, str, str]]:
+def _figures(score: GridObjectiveScore) -> list[tuple[str, str, str]]:
     cells, number = score.cells, len(score.cells)
     return [
         ("cells where the objective is kept", _of(sum(c.is_kept for c in cells), number), "all"),

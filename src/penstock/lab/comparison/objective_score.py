@@ -79,7 +79,7 @@ class PolicyScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectiveScore:
+class GridObjectiveScore:
     """The score of one policy on some grids, and the same figures of its rivals."""
 
     roles: Roles
@@ -104,7 +104,7 @@ def score_grids(
     roles: Roles,
     jobs: int | None = None,
     on_progress: Callable[[WorkProgress], None] | None = None,
-) -> ObjectiveScore:
+) -> GridObjectiveScore:
     """Score a policy on the results of grids that have a latency objective."""
     engines = {
         (place, cell.group): cell.specs[0].to_json().get("engine", "")
@@ -132,14 +132,14 @@ def count_missing(grids: Iterable[GridComparison]) -> int:
 
 def score_groups(
     groups: Sequence[tuple[Group, bool]], roles: Roles, missing: int = 0
-) -> ObjectiveScore:
+) -> GridObjectiveScore:
     """Score a policy on groups, each with whether a change stops the job."""
     labels = list(dict.fromkeys(row.label for group, _ in groups for row in group.rows))
     for option, name in (("policy", roles.policy), ("tuned", roles.tuned), ("peak", roles.peak)):
         if name is not None and name not in labels:
             raise InputError(f"--{option}", f"has no results: {name!r}", nearest(name, labels))
     cells = [score_cell(group, roles, has_pause=pause) for group, pause in groups]
-    return ObjectiveScore(
+    return GridObjectiveScore(
         roles=roles,
         cells=tuple(cell for cell in cells if cell is not None),
         policies=tuple(_score_policy(groups, label, roles) for label in labels),
