@@ -26,9 +26,7 @@ def test_without_matplotlib_there_is_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(
-        InputError, match=r"--plot: needs matplotlib: pip install '.\[plots\]'"
-    ):
+    with pytest.raises(InputError, match=r"--plot: needs matplotlib: pip install '.\[plots\]'"):
         draw_workload(LOAD, "title", str(tmp_path / "load.png"))
 
 
