@@ -33,6 +33,7 @@ $(READY): pyproject.toml requirements.lock scripts/check_machine.sh
 	@$(PYTHON) -m venv .venv
 	@sh scripts/install.sh $(BIN)/python requirements.lock .
 	@touch $(READY)
+	@echo "done: .venv/bin/penstock, or penstock after . .venv/bin/activate" >&2
 
 demo: setup      ## pictures through a pipeline on Spark that grows and shrinks with its load
 	@$(BIN)/penstock run images --workload pulsar --speed-up 20 --rate-scale 3 --set service_s=0.2 \

@@ -9,8 +9,10 @@ install() { pip install --quiet --no-deps --no-build-isolation --use-pep517 "$@"
 tools=$(mktemp) && trap 'rm -f "$tools"' EXIT
 awk '/^[^ #]/ { is_tool = /^setuptools==/ } is_tool' "$lock" >"$tools"
 if [ -s "$tools" ]; then install --require-hashes -r "$tools" || exit 2; fi
+echo "installing $(grep -c '^[a-zA-Z]' "$lock") packages, the longest step" >&2
 install --require-hashes -r "$lock" || exit 2
 if [ -n "$project" ]; then install -e "$project" || exit 2; fi
+echo "checking that they fit together" >&2
 if ! missing=$(pip check); then
     echo "$missing" >&2
     echo "error: these packages do not fit together. Run make clean and try again; if that does" >&2

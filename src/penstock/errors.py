@@ -202,3 +202,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close := get_close_matches(name, choices, n=1, cutoff=0.5):
         return f"did you mean {close[0]!r}?"
     return f"known: {', '.join(choices)}" if choices else ""
+
+
+class SignalInterrupt(KeyboardInterrupt):
+    """A signal ended a run before its records flowed. Its number decides the exit code."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from penstock.errors import SignalInterrupt
 from penstock.runs.execution import execute, exit_code, stop_on_signals
 from penstock.runs.observer import StopRequest
 from penstock.runs.result import RunResult
@@ -132,5 +133,6 @@ def test_a_second_signal_kills_spark_and_ends_the_process(monkeypatch: pytest.Mo
 
 def test_a_signal_before_records_flow_stops_at_once() -> None:
     shown: Any = View()
-    with pytest.raises(KeyboardInterrupt), stop_on_signals(StopRequest(), shown):
+    with pytest.raises(SignalInterrupt) as ended, stop_on_signals(StopRequest(), shown):
         signal.raise_signal(signal.SIGTERM)
+    assert ended.value.number == signal.SIGTERM

@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import pkgutil
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from penstock import __version__
 from penstock.cli import commands as command_modules
 from penstock.cli.options import configure_logging
 from penstock.cli.parser import Parser, shorten
-from penstock.errors import InputError, PenstockError
+from penstock.errors import InputError, PenstockError, SignalInterrupt
 
 #: Exit code of an internal error, as in sysexits.h.
 EX_SOFTWARE = 70
@@ -85,8 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader closed the pipe, as `| head` does; redirect stdout so that exit is quiet
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as interrupt:
+        is_signal = isinstance(interrupt, SignalInterrupt)
+        return 128 + (interrupt.number if is_signal else signal.SIGINT)
     except OSError as error:
         _print_error(shorten(str(error)))
         return 1

@@ -55,10 +55,10 @@ def explain_change(target: Target) -> str:
     'rate-below-capacity: fewer replicas would carry what comes in'
     >>> target = Target(5, 3, Reason.RATE_BELOW_CAPACITY)
     >>> explain_change(target.guarded("step", 4, Reason.STEP_LIMITED))
-    '3 by rate-below-capacity, then 4 by step'
+    'wanted 3 (rate-below-capacity), then 4 by step'
     """
     if target.steps:
-        parts = [f"{target.proposal} by {target.proposal_reason}"]
+        parts = [f"wanted {target.proposal} ({target.proposal_reason})"]
         return ", ".join(parts + [f"then {step.after} by {step.guard}" for step in target.steps])
     reason = target.reason
     return f"{reason}: {reason.sentence}" if isinstance(reason, Reason) else reason

@@ -21,6 +21,10 @@ from penstock.runs.spark_result import OperatorAccount, RecordBalance, SparkResu
 _WIDTH = 40
 #: Maximum number of output topics named.
 _MAX_TOPICS = 3
+#: More of the records than this above the objective: it was missed.
+_FEW_MISSED = 0.05
+#: With fewer records, a share of the peak's replicas says nothing.
+_MIN_RECORDS = 100
 
 
 class _MeasuredRun(NamedTuple):
@@ -109,10 +113,14 @@ def _seconds(level: CountStatistics, run: _MeasuredRun) -> str:
 
 def _facts(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
     static = run.spark.measures.static_peak
-    if static.replicas and static.peak_rate:
+    if static.replicas and static.peak_rate and run.spark.records.offered >= _MIN_RECORDS:
         share = percent(run.scores.replicas.avg / static.replicas)
         peak = f"the peak of {pretty(round(static.peak_rate, 3))} records/s"
-        yield "replicas", f"{share} of a static deployment for {peak}"
+        is_missed = (run.scores.slo.violated_share or 0.0) > _FEW_MISSED
+        verdict = ", but the objective was missed: no saving" if is_missed else ""
+        yield "replicas", f"{share} of a static deployment for {peak}{verdict}"
+        if is_missed:
+            yield from _shortages(run)
     latency = run.scores.latency_s
     if latency.avg is not None:
         percents = {"p50": latency.p50, "p95": latency.p95, "p99": latency.p99}
@@ -126,6 +134,16 @@ def _facts(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
     yield "records", _records(run.spark.records)
     if late := run.scores.late_records:
         yield "late", late_text(late)
+
+
+def _shortages(run: _MeasuredRun) -> Iterator[tuple[str, str]]:
+    """Name operators that never had the replicas that the peak needs."""
+    needed = run.spark.measures.static_peak.operators
+    for name, operator in run.scores.operators.items():
+        most = operator.replicas.max
+        if needed.get(name, 0) > most:
+            cause = "the maximum is too low, or the machine too slow"
+            yield "too few", f"{name} had {most} at most, the peak needs {needed[name]}: {cause}"
 
 
 def _objective(scores: RunScores) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NamedTuple, Protocol
 
 from penstock.engines.spark.run_layout import read_json
-from penstock.errors import InputError
+from penstock.errors import InputError, SignalInterrupt
 from penstock.runs.observer import RunObserver, StopRequest
 from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
@@ -231,7 +231,7 @@ def stop_on_signals(stop: StopRequest, view: RunView) -> Iterator[list[int]]:
             os._exit(_SIGNALLED + number)
         signals.append(number)
         if not stop.is_gentle:
-            raise KeyboardInterrupt
+            raise SignalInterrupt(number)
         stop.is_asked = True
         view.show_stopping()
 

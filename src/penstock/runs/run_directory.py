@@ -160,7 +160,7 @@ def read_run(directory: Path) -> RunDirectory:
     if not is_file(directory / SPEC_FILE):
         is_there = is_directory(directory)
         problem = "is not a run directory" if is_there else "there is no such directory"
-        hint = f"a run is a directory with {SPEC_FILE} and {JOURNAL}, as penstock simulate makes it"
+        hint = f"a run is a directory with {SPEC_FILE} and {JOURNAL}, as penstock run makes it"
         raise InputError("", problem, hint, str(directory))
     spec, versions = read_spec_file(directory / SPEC_FILE)
     return RunDirectory(
@@ -196,3 +196,9 @@ def read_result(path: Path) -> RunResult | None:
         return RunResult.from_json(parse_json(read_text(path)))
     except InputError as error:
         raise error.at(str(path)) from None
+
+
+def has_finished(run: Path) -> bool:
+    """Whether a run has a result that says that it finished."""
+    result = read_result(run / RESULT)
+    return result is not None and result.spark is not None and result.spark.ended == "finished"

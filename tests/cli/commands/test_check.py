@@ -75,6 +75,21 @@ def test_nothing_changed(tmp_path: Path, stopped: Path, capsys: pytest.CaptureFi
     assert f"{stopped} can resume: nothing changed" in capsys.readouterr().out
 
 
+def test_a_finished_run_is_not_continued(
+    tmp_path: Path, stopped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = Path(write(tmp_path / "new.py"))
+    (stopped / "result.json").write_text('{"ended": "finished"}')
+    note = f"{stopped} has finished: to run the file, choose another --out"
+    assert main(["check", str(file), "--against", str(stopped)]) == 0
+    assert note not in capsys.readouterr().out, "rows come from another process"
+    produced = file.read_text().replace(", external=True", "")
+    produced += "\n@pipeline.produces('sales')\ndef shop(first, due):\n    return None\n"
+    file.write_text(produced)
+    main(["check", str(file), "--against", str(stopped)])
+    assert note in capsys.readouterr().out
+
+
 def test_a_new_column_is_compatible(
     tmp_path: Path, stopped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,7 @@ def test_all_changes_are_told_with_reason_and_what_followed(run: str, capsys: Ca
     assert text.startswith("dhalion: 4 changes in 44 ticks, 11 min\n")
     assert (
         "\nat 375 s (0:06:15)\n"
-        "  source  8 -> 23  80 by bottleneck, then 23 by max_increase\n"
+        "  source  8 -> 23  wanted 80 (bottleneck), then 23 by max_increase\n"
         "  0:06:15  now running: source 23\n"
         "  0:06:35  source loses 27,904,603 records (retention)\n"
         "  0:06:43  the pipeline works again, 28 s after the decision\n"

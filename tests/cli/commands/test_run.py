@@ -218,6 +218,17 @@ def test_one_run_is_a_page(tmp_path: Path) -> None:
     assert "none: in local mode all replicas share one process" in text
 
 
+def test_a_run_that_missed_its_objective_saved_nothing(tmp_path: Path) -> None:
+    missed = {"objective_s": 5.0, "violated_share": 0.98}
+    text = unfolded(shown(tmp_path, slo=missed))
+    assert "of 32 records/s, but the objective was missed: no saving" in text
+    assert "too few map had 9 at most, the peak needs 10: the maximum is too low, or" in text
+
+
+def test_a_few_records_give_no_share_of_the_peak(tmp_path: Path) -> None:
+    assert "static deployment" not in shown(tmp_path, records=records(offered=3, complete=3))
+
+
 ON_A_CLUSTER = {
     "executors": {"avg": 1.75, "max": 3},
     "executor_changes": {

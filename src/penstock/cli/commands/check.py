@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         to_json,
     )
     from penstock.runs.build_args import build_pipeline  # noqa: PLC0415
+    from penstock.runs.run_directory import has_finished  # noqa: PLC0415
 
     pipeline = build_pipeline(args.pipeline, parse_pairs(args.set, "--set")).pipeline
     topology = pipeline.check()
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(to_json(pipeline, topology, changes, works), indent=2))
     else:
         print("\n".join([*graph_text(pipeline), *changes_text(changes, args.against, allowed)]))
+        if args.against is not None and pipeline.feeds and has_finished(args.against):
+            print(f"  {args.against} has finished: to run the file, choose another --out")
     return 0 if works else 2
 
 
