@@ -86,9 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader closed the pipe, as `| head` does; redirect stdout so that exit is quiet
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt as interrupt:
-        is_signal = isinstance(interrupt, SignalInterrupt)
-        return 128 + (interrupt.number if is_signal else signal.SIGINT)
+    except SignalInterrupt as interrupt:
+        return 128 + interrupt.number
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except OSError as error:
         _print_error(shorten(str(error)))
         return 1
