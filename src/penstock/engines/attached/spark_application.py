@@ -149,16 +149,16 @@ class SparkApplication:
         if now < self._next:
             return
         self._next = now + NEW_S
-        known = sum(not query.has_ended for query in self._queries.values())
-        if self._given is None and len(self._manager.active()) == known:
+        followed = sum(not query.has_ended for query in self._queries.values())
+        if self._given is None and len(self._manager.active()) == followed:
             return
         active = self._given if self._given is not None else self._spark.streams.active
         for query in active:
             key = str(query.runId)
             if key not in self._queries:
-                known = self.follow(query, self._name(query))
-                if known.is_active():
-                    self._queries[key] = known
+                new = self.follow(query, self._name(query))
+                if new.is_active():
+                    self._queries[key] = new
 
     def _name(self, query: StreamingQuery) -> str:
         return choose_name(query.name, str(query.id), lambda name: self._is_taken(name, query))
