@@ -50,7 +50,7 @@ SECTIONS = (
     Section(
         "Attach to queries that run already",
         "An attachment is a run: everything below works on it, too. See [Attach](attach.md).",
-        ("attach", "Attachment"),
+        ("attach", "Attachment", "elastic", "ElasticQuery"),
     ),
     Section(
         "Look at a run",

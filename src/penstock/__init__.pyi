@@ -6,6 +6,7 @@ from penstock.api.attachment import attach as attach
 from penstock.api.comparison import Comparison as Comparison
 from penstock.api.comparison import compare as compare
 from penstock.api.decision import decide as decide
+from penstock.api.elastic import elastic as elastic
 from penstock.api.execution import run as run
 from penstock.api.run_handle import Run as Run
 from penstock.api.run_handle import open_run as open_run
@@ -24,6 +25,7 @@ from penstock.core.policy import each_operator as each_operator
 from penstock.core.reasons import Reason as Reason
 from penstock.core.snapshot import OperatorSnapshot as OperatorSnapshot
 from penstock.core.snapshot import Snapshot as Snapshot
+from penstock.engines.attached.restart.elastic_query import ElasticQuery as ElasticQuery
 from penstock.errors import InputError as InputError
 from penstock.errors import NotReadyError as NotReadyError
 from penstock.errors import PenstockError as PenstockError

@@ -52,6 +52,9 @@ class RemoteQuery:
     def exception(self) -> None:
         return None
 
+    def stop(self) -> None:
+        self.isActive = False
+
 
 class RemoteSession:
     """A Spark Connect session, as far as it is known by its module."""
@@ -197,7 +200,8 @@ def test_it_says_on_stderr_that_it_advises_only(tmp_path, capsys):
         pytest.param({"executors": (1, 2.5)}, "executors", id="half an executor"),
         pytest.param({"queries": []}, "queries", id="no query"),
         pytest.param({"queries": "words"}, "queries", id="a name in place of a query"),
-        pytest.param({"mode": "restart"}, "mode", id="unknown mode"),
+        pytest.param({"mode": "reshard"}, "mode", id="unknown mode"),
+        pytest.param({"mode": "restart"}, "queries", id="no factory to start it again"),
         pytest.param({"policy": "ds3"}, "policy", id="unknown policy"),
         pytest.param({"policy": "enforcer"}, "policy", id="a policy about hosts"),
         pytest.param({"guards": {"budgt": 3}}, "budgt", id="unknown guard"),

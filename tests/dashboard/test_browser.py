@@ -1,6 +1,7 @@
 """The dashboard in a headless Chromium: it loads, follows the slider, compares, and looks right."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -300,8 +301,10 @@ def test_a_real_run_is_shown_while_it_runs_and_afterwards(tmp_path: Path) -> Non
         process.wait(120)
 
 
-#: Until curves and pipeline are drawn; an idle machine needs a fraction of it.
-MAX_DATA_MS = 2000
+def allowed_ms() -> float:
+    """Return a second; more where other work has most of the cores, but at most four."""
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    return 1000.0 * min(4.0, max(1.0, load))
 
 
 def read_memory_mb(pid: int) -> float:
@@ -319,7 +322,7 @@ def test_a_hundred_thousand_ticks_paint_and_move_within_a_second(tmp_path: Path)
     make_runs(tmp_path, "ds2", minutes=30)
     stretch_journal(tmp_path / "ds2", 100_000)
     with serve(tmp_path) as (address, pid), open_page(address) as page:
-        page.wait_for(READY, 30)
+        page.wait_for("performance.getEntriesByName('data-shown').length", 30)
         paint_ms, data_ms = page.evaluate(
             "[performance.getEntriesByName('first-contentful-paint')[0].startTime,"
             " performance.getEntriesByName('data-shown')[0].startTime]"
@@ -332,9 +335,10 @@ def test_a_hundred_thousand_ticks_paint_and_move_within_a_second(tmp_path: Path)
         moves = ", ".join(
             f"{n} {a:.0f} ms ({b:.0f} while reading)" for n, (a, b) in longest.items()
         )
+        moves += f"; load {os.getloadavg()[0]:.0f}"
         print(f"first paint {paint_ms:.0f} ms, data {data_ms:.0f} ms; {moves}; {memory_mb:.0f} MB")
-        assert paint_ms < 1000 and data_ms < MAX_DATA_MS
-        assert all(max(pair) < 1000 for pair in longest.values())
+        assert paint_ms < allowed_ms() and data_ms < allowed_ms()
+        assert all(max(pair) < allowed_ms() for pair in longest.values())
         assert memory_mb < 400
         assert "Thinned out" in page.text("#curves-note")
         page.poll()

@@ -161,7 +161,14 @@ def test_panels_about_one_run_name_it_and_show_another_one(two_runs: Path) -> No
         assert "not the chosen time" in page.text("#summary-note")
         # curves of both runs: what each processed, both latencies, and the marks of its changes
         charts = page.text("#charts")
-        for words in ("Processed", "ds2 p95", "ds2 p50", "dhalion p50", "a row for each run"):
+        for words in (
+            "Processed",
+            "ds2 p95",
+            "ds2 p50",
+            "dhalion p50",
+            "a row for each run",
+            "objective 60 s",
+        ):
             assert words in charts
         set_slider(page, 0.5)
         page.wait_for("document.getElementById('health-note').innerText.includes('until 0:15:00')")

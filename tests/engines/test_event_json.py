@@ -27,6 +27,9 @@ from penstock.engines.events import (
 )
 from penstock.engines.query_events import (
     ExecutorEffectEvent,
+    PartitionsChangedEvent,
+    PartitionsRequestedEvent,
+    PartitionsRestoredEvent,
     QueryEndedEvent,
     QueryStartedEvent,
     VerdictEvent,
@@ -79,7 +82,8 @@ def test_kinds_are_the_words_of_the_journal() -> None:
         "running", "restart", "resumed", "dropped", "failed", "held", "restarting", "revived",
         "slow-batch", "step", "rescaled", "executors", "behind", "caught-up", "late", "retried",
         "gave-up", "late-tick", "resumed-run", "control", "query-started", "query-ended",
-        "executor-effect", "verdict",
+        "executor-effect", "verdict", "partitions-requested", "partitions-changed",
+        "partitions-restored",
     }  # fmt: skip
 
 
@@ -138,6 +142,26 @@ LINES = [
         '{"at":1.5,"kind":"verdict","operator":"a","culprit":"driver","evidence":"4 of 5 s",'
         '"advice":"list fewer files"}',
         VerdictEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"verdict","operator":"a","culprit":"sink","evidence":"2 -> 3",'
+        '"advice":"scale it","unit":"partitions"}',
+        VerdictEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"partitions-requested","operator":"a","before":2,"partitions":4}',
+        PartitionsRequestedEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"partitions-changed","operator":"a","before":2,"partitions":4,'
+        '"state_rows":9,"pause_s":3.5,"wait_s":0.5,"repartition_s":1.5,"restart_s":0.1,'
+        '"verify_s":1.4}',
+        PartitionsChangedEvent,
+    ),
+    (
+        '{"at":1.5,"kind":"partitions-restored","operator":"a","partitions":2,"wanted":4,'
+        '"pause_s":9.5,"error":"no batch was committed within 5 s"}',
+        PartitionsRestoredEvent,
     ),
     ('{"at":1.5,"kind":"executors","alive":3,"asked":3,"after_s":4.5}', ExecutorsReadyEvent),
     ('{"at":1.5,"kind":"executors","alive":2,"asked":3,"why":"lost"}', ExecutorLostEvent),

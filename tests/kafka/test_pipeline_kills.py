@@ -60,7 +60,9 @@ def workers_of(run: Path) -> list[int]:
     for pid in processes_of(run):
         with suppress(OSError):
             parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-            if all("cluster.daemon" in read_command_line(each) for each in (pid, parent)):
+            # the JVM has the name in a setting
+            name = "\0penstock.engines.spark.cluster.daemon\0"
+            if all(name in read_command_line(each) for each in (pid, parent)):
                 found.append(pid)
     return found
 

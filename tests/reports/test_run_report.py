@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.dashboard.pages import make_host_run, make_instance_run
 
 from penstock.cli.commands.simulate import spec_of
 from penstock.cli.main import build_parser, main
@@ -16,6 +17,7 @@ from penstock.reports.run_command import repeat_command
 from penstock.reports.run_report import read_reported_run, render_report
 from penstock.reports.run_summary import compare_scores, has_same_load, remark_comparison
 from penstock.reports.svg_chart import Chart, ChartLine, draw_chart
+from penstock.reports.text_charts import short
 from penstock.runs.run_directory import read_run
 from penstock.runs.simulated_run import prepare_simulation
 from penstock.runs.spec import SimulationSpec
@@ -83,6 +85,34 @@ def test_several_runs_are_compared_figure_by_figure(runs: list[Path]) -> None:
     assert f"{100 * (1 - min(hours) / max(hours)):.3g} % less than" in row.verdict
     assert row.verdict.replace("a:", "ds2:").split(":")[0] in page.words
     assert "2 runs compared" in page.words
+
+
+def test_a_change_has_its_predicted_and_its_measured_capacity(runs: list[Path]) -> None:
+    reported = read_reported_run(runs[0])
+    change = next(c for c in reported.changes if c["targets"][0]["effect"]["measured_rate"])
+    target = change["targets"][0]
+    page = Page(render_report([reported]))
+    for rate in (target["expected_rate"], target["effect"]["measured_rate"]):
+        assert rate > 0 and short(rate) in page.words
+    assert "capacity, predicted" in page.words and "measured" in page.words
+
+
+def test_hosts_moves_instances_and_messages_have_curves(tmp_path: Path, runs: list[Path]) -> None:
+    make_host_run(tmp_path / "hub")
+    make_instance_run(tmp_path / "alone")
+    titles = {
+        run.name: {chart["title"] for chart in read_reported_run(run).charts}
+        for run in (tmp_path / "hub", tmp_path / "alone", runs[0])
+    }
+    of_hosts = {"Hosts, and slices that move", "Load of hosts"}
+    of_instances = {
+        "Instances of all operators, and as many as the load needs",
+        "What instances decided alone",
+        "Messages of the protocol by operator",
+    }
+    assert of_hosts <= titles["hub"] and not of_instances & titles["hub"]
+    assert of_instances <= titles["alone"] and not of_hosts & titles["alone"]
+    assert not (of_hosts | of_instances) & titles[runs[0].name]
 
 
 def test_runs_with_different_loads_have_no_winner(runs: list[Path]) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock.api.attachment import Attachment, attach, read_bounds, read_duration
+from penstock.api.attach_arguments import read_bounds, read_duration, read_elastics
+from penstock.api.attachment import Attachment, attach
 from penstock.errors import InputError, PenstockError
 from penstock.runs.attached_run import AttachSpec, prepare_attachment
 
@@ -36,6 +37,7 @@ def run_attached(program: Path, arguments: Sequence[str], options: Mapping[str, 
 
 def _check_options(options: Mapping[str, Any]) -> None:
     """Refuse a mistake before the program starts."""
+    read_elastics(None, options["mode"])
     prepare_attachment(
         AttachSpec(
             application=" ",

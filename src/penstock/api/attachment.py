@@ -1,21 +1,28 @@
 """Attaches Penstock to streaming queries that a Spark application already runs."""
 
 import atexit
-import re
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from penstock.api.attach_arguments import (
+    read_bounds,
+    read_duration,
+    read_elastics,
+    read_queries,
+)
 from penstock.api.run_handle import Run
 from penstock.control.registry import DEFAULT_POLICY
 from penstock.core.policy import Policy
-from penstock.errors import InputError, PenstockError
+from penstock.engines.attached.restart.elastic_query import ElasticQuery
+from penstock.errors import PenstockError
 from penstock.runs.attached_run import (
     DRY_RUN,
     EXECUTORS,
     INTERVAL_S,
+    RESTART,
     AttachSpec,
     FollowingEngine,
     PreparedAttachment,
@@ -32,8 +39,6 @@ if TYPE_CHECKING:
 
     from penstock.engines.attached.connection import Connection
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?)?\s*")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: Seconds that the thread may take to leave the application.
 DETACH_S = 30.0
 #: The same when the program ends, which waits for it.
@@ -56,13 +61,17 @@ def attach(
     out: str | Path | None = None,
     quiet: bool = False,
 ) -> "Attachment":
-    """Follow streaming queries that run already, and scale the executors of their application.
+    """Follow streaming queries, and scale the executors of their application or their partitions.
 
     `queries` is one query or several; without it all active queries of the session are followed,
     also later ones. `freshness` is the age that rows may have when they are processed, "30 s".
     `executors` are the fewest and the most. A policy decides, under guards, and everything is
     recorded in the run directory `out`, so that `penstock explain`, `report`, `replay`,
     `dashboard` and `top` work on it. The queries themselves are not changed.
+
+    `mode="restart"` changes partitions in place of executors: then `queries` come from
+    `penstock.elastic`, are started by this call, and are stopped and started again with the number
+    of partitions that the policy wants. `executors` are not used. This works in `local[...]`, too.
 
     `mode="dry-run"` advises and changes nothing. `local[...]` masters and Spark Connect sessions
     have no executors that could be changed: there it advises, too, and says so on stderr unless
@@ -76,26 +85,80 @@ def attach(
     `InputError` names an argument or a setting of the session that is wrong.
     """
     check_mode(mode)
-    freshness_s = read_duration(freshness, "freshness")
-    bounds, given = read_bounds(executors), _read_queries(queries)
+    options: dict[str, Any] = {
+        "policy": policy.name if isinstance(policy, Policy) else policy,
+        "params": dict(params or {}),
+        "guards": dict(guards or {}),
+        "freshness_s": read_duration(freshness, "freshness"),
+        "interval_s": interval_s,
+    }
+    given = policy if isinstance(policy, Policy) else None
+    place = None if out is None else Path(out)
+    elastics = read_elastics(queries, mode)
+    if elastics:
+        return _attach_elastics(spark, elastics, mode, options, given, place, quiet=quiet)
+    bounds, plain = read_bounds(executors), read_queries(queries)
     acts, delay_s = mode == EXECUTORS, min(RELEASE_S, interval_s)
-    connection = _connect(spark, given, acts=acts, bounds=bounds, delay_s=delay_s)
+    connection = _connect(spark, plain, acts=acts, bounds=bounds, delay_s=delay_s)
     spec = AttachSpec(
         application=connection.application_name,
         master=connection.master,
         queries=connection.query_names,
-        policy=policy.name if isinstance(policy, Policy) else policy,
-        params=dict(params or {}),
-        guards=dict(guards or {}),
-        freshness_s=freshness_s,
         executors=bounds,
         mode=DRY_RUN if connection.why_not else mode,
         note=connection.why_not if mode != DRY_RUN else "",
-        interval_s=interval_s,
+        **options,
     )
-    prepared = prepare_attachment(spec, policy if isinstance(policy, Policy) else None)
-    directory = Path(out) if out is not None else default_directory(spec)
+    prepared = prepare_attachment(spec, given)
     engine = connection.make_engine(spec.freshness_s, prepared.window_s)
+    return _follow(prepared, engine, place, quiet=quiet)
+
+
+def _attach_elastics(
+    spark: "SparkSession",
+    elastics: list[ElasticQuery],
+    mode: str,
+    options: dict[str, Any],
+    policy: Policy | None,
+    place: Path | None,
+    *,
+    quiet: bool,
+) -> "Attachment":
+    """Start queries of factories and follow them; nothing is started if an argument is wrong."""
+    from penstock.engines.attached.restart.elastic_connection import (  # noqa: PLC0415  (Spark)
+        start_and_connect,
+        stop_all,
+    )
+
+    draft = AttachSpec(application="queries", master="", mode=mode, **options)
+    prepare_attachment(draft, policy)
+    connection = start_and_connect(spark, elastics)
+    try:
+        note = connection.why_not if mode == RESTART else ""
+        spec = AttachSpec(
+            application=connection.application_name,
+            master=connection.master,
+            queries=connection.query_names,
+            partitions={query.name: query.elastic.bounds for query in connection.queries},
+            mode=DRY_RUN if note else mode,
+            note=note,
+            **options,
+        )
+        prepared = prepare_attachment(spec, policy)
+        directory = place or default_directory(spec)
+        acts, window_s = spec.mode == RESTART, prepared.window_s
+        engine = connection.make_engine(directory, spec.freshness_s, window_s, acts=acts)
+        return _follow(prepared, engine, directory, quiet=quiet)
+    except BaseException:
+        stop_all(elastics)
+        raise
+
+
+def _follow(
+    prepared: PreparedAttachment, engine: FollowingEngine, place: Path | None, *, quiet: bool
+) -> "Attachment":
+    spec = prepared.spec
+    directory = place or default_directory(spec)
     execution = AttachedExecution(prepared, engine, directory)
     execution.start()
     if spec.note and not quiet:
@@ -167,7 +230,7 @@ class Attachment(Run):
         super().__init__(directory, lambda: read_run(directory), execution)
         #: Why it only advises; "" if it acts, or if it was asked for advice only.
         self.note = spec.note
-        #: "executors" if it changes their number, else "dry-run".
+        #: What it changes: "executors", partitions by "restart", or nothing ("dry-run").
         self.mode = spec.mode
         self._interval_s = spec.interval_s
 
@@ -182,49 +245,7 @@ class Attachment(Run):
         self.stop(timeout_s)
 
 
-def read_bounds(executors: Any) -> tuple[int, int]:
-    """Return the fewest and the most executors; `InputError` if they are not such numbers."""
-    try:
-        low, high = executors
-    except (TypeError, ValueError):
-        problem = f"must be the fewest and the most, such as (1, 8), got {executors!r}"
-        raise InputError("executors", problem) from None
-    if type(low) is not int or type(high) is not int or not 1 <= low <= high:
-        raise InputError("executors", f"needs 1 <= fewest <= most, got {executors!r}")
-    return low, high
-
-
-def _read_queries(queries: Any) -> list[Any] | None:
-    if queries is None:
-        return None
-    given = list(queries) if isinstance(queries, Iterable) else [queries]
-    for query in given:
-        if not hasattr(query, "runId") or not hasattr(query, "recentProgress"):
-            problem = f"must be streaming queries, got {type(query).__name__}"
-            raise InputError("queries", problem, "a query is what writeStream...start() returns")
-    if not given:
-        hint = "leave it out to follow all active queries of the session"
-        raise InputError("queries", "is empty", hint)
-    return given
-
-
 def _connect(spark: Any, queries: list[Any] | None, **options: Any) -> "Connection":
     from penstock.engines.attached.connection import connect  # noqa: PLC0415  (loads Spark)
 
     return connect(spark, queries, **options)
-
-
-def read_duration(value: Any, field: str) -> float:
-    """Return a time in seconds: a number, or text with a unit.
-
-    >>> [read_duration(value, "freshness") for value in ("30 s", "2 min", "500ms", 5)]
-    [30.0, 120.0, 0.5, 5.0]
-    """
-    match = None if isinstance(value, bool) else _DURATION.fullmatch(str(value))
-    if match is None:
-        raise InputError(field, f'must be a time such as "30 s", got {value!r}')
-    unit = match[2] or "s"
-    seconds = float(match[1]) * _UNITS["ms" if unit == "ms" else unit[0]]
-    if seconds <= 0:
-        raise InputError(field, f"must be above 0, got {value!r}")
-    return seconds

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.control.loop import Tick
-from penstock.core.bottlenecks import find_bottlenecks
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.topology import Topology
 from penstock.engines.port import HOSTS
 from penstock.errors import InputError
-
-#: A source that falls behind by this share of what is offered is a bottleneck.
-_LAG_SHARE, _BACKPRESSURE = 0.02, 0.1
+from penstock.reports.bottleneck_marks import mark_bottlenecks
 
 
 def draw_graph(
@@ -21,7 +18,7 @@ def draw_graph(
     snapshot = measured.snapshot if measured is not None else None
     names = list(dict.fromkeys([*tick.status.running, *(snapshot.operators if snapshot else ())]))
     decision = tick.decision
-    slow = bottlenecks(snapshot) if snapshot is not None else frozenset()
+    slow = mark_bottlenecks(snapshot) if snapshot is not None else frozenset()
     layers = layer_operators(names, upstream)
     nodes = []
     for name in names:
@@ -55,21 +52,6 @@ def draw_graph(
 def _wanted_hosts(tick: Tick, name: str) -> int | None:
     placement = tick.decision.placement if tick.decision is not None else None
     return placement.wanted if placement is not None and name == HOSTS else None
-
-
-def bottlenecks(snapshot: Snapshot) -> frozenset[str]:
-    """Return the operators that hold others back, or that get more than they can process."""
-    offered = max(snapshot.offered.values(), default=0.0)
-    bottlenecks = find_bottlenecks(
-        snapshot, backpressure=_BACKPRESSURE, lag_rate=_LAG_SHARE * max(offered, 1e-9)
-    )
-    overloaded = {name for name, op in snapshot.operators.items() if _is_overloaded(snapshot, op)}
-    return bottlenecks.confirmed | bottlenecks.suspected | overloaded
-
-
-def _is_overloaded(snapshot: Snapshot, operator: OperatorSnapshot) -> bool:
-    arrives, capacity = snapshot.arrival_rate(operator.name), operator.replica_capacity
-    return bool(arrives and capacity and arrives > capacity * operator.parallelism)
 
 
 def layer_operators(names: Sequence[str], upstream: Mapping[str, Sequence[str]]) -> dict[str, int]:

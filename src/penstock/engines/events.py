@@ -11,6 +11,9 @@ from typing import ClassVar, TypeAlias
 from penstock.engines.base_event import BaseEvent
 from penstock.engines.query_events import (
     ExecutorEffectEvent,
+    PartitionsChangedEvent,
+    PartitionsRequestedEvent,
+    PartitionsRestoredEvent,
     QueryEndedEvent,
     QueryStartedEvent,
     VerdictEvent,
@@ -270,6 +273,7 @@ KnownEvent: TypeAlias = (
     | ExecutorsRequestedEvent | ExecutorsReadyEvent | ExecutorLostEvent | BehindEvent
     | CaughtUpEvent | LateEvent | RetriedEvent | GaveUpEvent | LateTickEvent | ResumedRunEvent
     | ControlEvent | QueryStartedEvent | QueryEndedEvent | ExecutorEffectEvent | VerdictEvent
+    | PartitionsRequestedEvent | PartitionsChangedEvent | PartitionsRestoredEvent
 )  # fmt: skip
 Event: TypeAlias = KnownEvent | UnknownEvent
 

@@ -27,9 +27,14 @@ def as_terminal(score: GridObjectiveScore) -> str:
 
 def as_document(score: GridObjectiveScore, command: str) -> str:
     """Return the tables as Markdown."""
-    parts = [f"# {score.roles.policy} and its objective", "", f"Made by `{command}`.", ""]
+    parts = [
+        f"# The policy {score.roles.policy} and its objective",
+        "",
+        f"Made by `{command}`.",
+        "",
+    ]
     for table in _tables(score):
-        parts += [f"## {table.title}", "", as_markdown(table), ""]
+        parts += [as_markdown(table), ""]
     return "\n".join(parts)
 
 

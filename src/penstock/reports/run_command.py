@@ -49,20 +49,32 @@ def repeat_command(spec: Mapping[str, Any]) -> str:
     'penstock decentralized run --min-actions 5'
     >>> repeat_command({"engine": "attached", "policy": "ds2", "objective_s": 30.0})
     "penstock.attach(spark, freshness=30.0, policy='ds2')"
+    >>> repeat_command({"engine": "attached", "partitions": {"words": "2:6"}, "mode": "restart"})
+    "penstock.attach(spark, [penstock.elastic(words, partitions=(2, 6))], mode='restart')"
     """
     return _attach_call(spec) if spec.get("engine") == "attached" else shlex.join(_words(spec))
 
 
 def _attach_call(spec: Mapping[str, Any]) -> str:
     """Return the call in Python that follows the application again."""
-    low, _, high = str(spec.get("executors", "")).partition(":")
+    bounds, partitions = spec.get("executors"), spec.get("partitions", {})
     named = {
         "freshness": spec.get("objective_s"),
-        "executors": (int(low), int(high)) if high else None,
+        "executors": _read_range(bounds) if bounds else None,
     }
+    elastics = ", ".join(
+        f"penstock.elastic({name}, partitions={_read_range(bounds)})"
+        for name, bounds in partitions.items()
+    )
     named |= {name: spec.get(name) for name in ("policy", "params", "guards", "mode", "interval_s")}
     given = (f"{name}={value!r}" for name, value in named.items() if value)
-    return f"penstock.attach({', '.join(('spark', *given))})"
+    first = ("spark", f"[{elastics}]") if elastics else ("spark",)
+    return f"penstock.attach({', '.join((*first, *given))})"
+
+
+def _read_range(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    return int(low), int(high)
 
 
 def _words(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from penstock.extras import import_optional
 from penstock.files.text import is_directory, is_file, read_text
 from penstock.reports.decision_story import read_measures, tell_effect, tell_tick
 from penstock.reports.event_text import describe_event
+from penstock.reports.report_charts import draw_charts
 from penstock.reports.run_command import repeat_command
 from penstock.reports.run_summary import (
     compare_scores,
@@ -26,8 +27,7 @@ from penstock.reports.run_summary import (
     title_of,
 )
 from penstock.reports.styles import PLAIN
-from penstock.reports.svg_chart import Chart, ChartLine, draw_chart, has_values
-from penstock.reports.text_charts import clock
+from penstock.reports.text_charts import clock, short
 from penstock.runs.journal_index import JournalIndex
 from penstock.runs.journal_parts import older_parts
 from penstock.runs.result_parts import RunScores
@@ -90,6 +90,7 @@ def render_report(runs: Sequence[ReportedRun]) -> str:
         compared=compare_scores(names, [run.scores for run in runs]) if len(runs) > 1 else [],
         remarks=[*remark_comparison(names, [run.scores for run in runs])],
         figure_text=figure_text,
+        rate_text=lambda rate: "-" if rate is None else short(rate),
         colours=PLAIN,
         made=time.strftime("%Y-%m-%d %H:%M"),
         version=__version__,
@@ -118,7 +119,7 @@ def read_reported_run(directory: Path) -> ReportedRun:
         title=title_of(spec),
         sentences=tuple(summarize(scores, seconds, result)),
         scores=scores,
-        charts=tuple(_charts(columns, index.header.get("objective_s"))),
+        charts=tuple(draw_charts(columns, index.header.get("objective_s"))),
         changes=tuple(_changes(index, [number for number, _ in shown])),
         changes_left_out=len(columns.changes) - len(shown),
         unchanged=tuple(_unchanged(columns.unchanged)),
@@ -167,66 +168,3 @@ def _events(index: JournalIndex, columns: RunColumns) -> Iterator[tuple[str, str
         for event in tick.status.events if tick is not None else ():
             if text := describe_event(event):
                 yield clock(event.at), text
-
-
-def _charts(columns: RunColumns, objective_s: float | None) -> Iterator[Mapping[str, Any]]:
-    """Yield charts with their titles and legends; a chart without values is left out."""
-    for chart in _all_charts(columns, objective_s):
-        if has_values(chart):
-            yield {
-                "title": chart.title,
-                "svg": draw_chart(chart),
-                "legend": [line.label for line in chart.lines],
-                "is_stacked": chart.is_stacked,
-            }
-
-
-def _all_charts(columns: RunColumns, objective_s: float | None) -> Iterator[Chart]:
-    times = columns.times
-    end_s = float(times[-1]) if len(times) else 0.0
-    marks = tuple(float(times[number]) for number, is_applied in columns.changes if is_applied)
-
-    def line(label: str, measure: str, operator: str = "", *, is_step: bool = False) -> ChartLine:
-        values = columns.column(measure, operator)
-        return ChartLine(label=label, times=times, values=values, is_step=is_step)
-
-    yield Chart(
-        title="Load",
-        unit="records/s",
-        lines=(line("offered", "offered_rate"), line("processed", "processed_rate")),
-        end_s=end_s,
-    )
-    yield Chart(
-        title="Replicas by operator, and changes (marks)",
-        unit="replicas",
-        lines=tuple(line(name, "running", name, is_step=True) for name in columns.operators),
-        is_stacked=True,
-        marks=marks,
-        end_s=end_s,
-    )
-    yield Chart(
-        title="Records that wait",
-        unit="records",
-        lines=(
-            line("not yet processed", "backlog"),
-            *(line(name, "queue", name) for name in columns.operators),
-        ),
-        end_s=end_s,
-    )
-    yield Chart(
-        title="Latency from due to done",
-        unit="s",
-        lines=(line("95 % below", "latency_p95"), line("50 % below", "latency_p50")),
-        level=objective_s,
-        level_label=f"objective {objective_s:g} s" if objective_s is not None else "",
-        end_s=end_s,
-    )
-    yield Chart(
-        title="Executors",
-        unit="executors",
-        lines=(
-            line("running", "executors", is_step=True),
-            line("requested", "executors_requested", is_step=True),
-        ),
-        end_s=end_s,
-    )

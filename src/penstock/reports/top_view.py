@@ -13,12 +13,16 @@ import numpy as np
 
 from penstock.control.loop import Tick
 from penstock.core.numbers import pretty
+from penstock.core.snapshot import OperatorSnapshot
 from penstock.errors import InputError
 from penstock.extras import import_optional
 from penstock.files.lock import find_holder
+from penstock.reports.bottleneck_marks import mark_bottlenecks
+from penstock.reports.event_text import explain_change, explain_no_decision
 from penstock.reports.live_view import decision_lines, dots, event_lines
 from penstock.reports.progress import duration
 from penstock.reports.run_summary import title_of
+from penstock.reports.run_warnings import list_warnings
 from penstock.reports.text_charts import resample, short, sparkline
 from penstock.runs.journal_index import JournalIndex
 from penstock.runs.run_columns import RunColumns
@@ -115,10 +119,11 @@ def draw_top(watch: RunWatch, width: int, height: int) -> Any:
     if last is None:
         parts.append(text.Text("no tick yet"))
         return console.Group(*parts)
-    figures = [*_figures(watch, width)][: max(0, height - 9)]
+    figures = [*_figures(watch, width)][: max(0, height - 10)]
+    measured = next((tick for tick in reversed(ticks) if tick.snapshot is not None), last)
+    figures += [line for line in (_why_unchanged(last), _health(watch)) if line and height >= 16]
     parts += [text.Text(line, no_wrap=True, overflow="ellipsis") for line in figures]
     room = height - len(parts) - 4
-    measured = next((tick for tick in reversed(ticks) if tick.snapshot is not None), last)
     parts.append(_operator_table(last, measured, width, max(1, room - 4)))
     room -= min(len(last.status.running), max(1, room - 4)) + 1
     news = [line for tick in ticks for line in (*event_lines(tick), *decision_lines(tick))]
@@ -144,12 +149,38 @@ def _figures(watch: RunWatch, width: int) -> Iterator[str]:
         ("waiting", "backlog", ""),
         ("replicas", "replicas", ""),
         (latency, "latency_p95", " s"),
+        ("executors", "executors", ""),
+        ("hosts", "hosts", ""),
+        ("highest load of a host", "host_load_max", ""),
+        ("slices that move", "moves", ""),
+        ("instances that the load needs", "ideal", ""),
+        ("messages per tick", "messages", ""),
     ):
         values = columns.column(measure)[-4 * room :]
         known = values[np.isfinite(values)]
         if len(known):
             line = _spark(values, room)
             yield f"{label:<28} {short(float(known[-1])) + unit:>10} {line}"
+
+
+def _why_unchanged(tick: Tick) -> str:
+    """Return why the last tick changed nothing; empty if it changed something."""
+    decision = tick.decision
+    if decision is None:
+        return f"no decision: {explain_no_decision(tick)}"
+    if decision.is_change:
+        return ""
+    if decision.placement is not None:
+        return f"no change: {decision.placement.reason}"
+    reasons: dict[str, list[str]] = {}
+    for name, target in decision.targets.items():
+        reasons.setdefault(explain_change(target), []).append(name)
+    return "no change: " + "; ".join(f"{', '.join(names)} {why}" for why, names in reasons.items())
+
+
+def _health(watch: RunWatch) -> str:
+    """Return what went wrong in the ticks that were read, on one line."""
+    return "health: " + (", ".join(list_warnings(watch.columns)) or "no problems are known")
 
 
 def _spark(values: Any, room: int) -> str:
@@ -161,28 +192,39 @@ def _spark(values: Any, room: int) -> str:
 def _operator_table(last: Tick, measured: Tick, width: int, rows: int) -> Any:
     tables = import_optional("rich.table", "penstock top")
     is_wide = width >= 100
-    table = tables.Table(box=None, pad_edge=False, show_edge=False, expand=False, padding=(0, 1))
+    gap = (0, 1) if is_wide else (0, 1, 0, 0)
+    table = tables.Table(box=None, pad_edge=False, show_edge=False, expand=False, padding=gap)
     table.add_column("operator", no_wrap=True, max_width=_NAME + (10 if is_wide else 0))
-    for name in ("in/s", "queue", "busy"):
+    for name in ("in/s", "queue", "busy", "idle", "blocked"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("replicas", no_wrap=True)
     table.add_column("wanted", justify="right", no_wrap=True)
-    for name, running in [*last.status.running.items()][:rows]:
-        shown = measured.snapshot.operators.get(name) if measured.snapshot is not None else None
-        requested = last.status.requested.get(name, running)
-        target = last.decision.targets.get(name) if last.decision is not None else None
-        number = f"{running}" + (f" -> {requested}" if requested != running else "")
-        busy = "-" if shown is None or shown.busy is None else f"{100 * shown.busy:.0f} %"
-        queue = shown.queue if shown is not None else last.status.queues.get(name)
+    snapshot = measured.snapshot
+    slow = mark_bottlenecks(snapshot) if snapshot is not None else frozenset()
+    for name in [*last.status.running][:rows]:
+        shown = snapshot.operators.get(name) if snapshot is not None else None
+        mark = "\N{BLACK UP-POINTING TRIANGLE} " if name in slow else ""
         table.add_row(
-            name,
-            short(shown.input_rate if shown is not None else None),
-            short(queue),
-            busy,
-            f"{dots(running, requested, 16 if is_wide else 10)} {number}",
-            pretty(target.wanted) if target is not None else "-",
+            f"{mark}{name}", *_measures(shown, name, last), *_replicas(name, last, is_wide)
         )
     left_out = len(last.status.running) - rows
     if left_out > 0:
-        table.add_row(f"... {left_out} more", "", "", "", "", "")
+        table.add_row(f"... {left_out} more")
     return table
+
+
+def _measures(shown: OperatorSnapshot | None, name: str, last: Tick) -> Iterator[str]:
+    yield short(shown.input_rate if shown is not None else None)
+    yield short(shown.queue if shown is not None else last.status.queues.get(name))
+    for measure in ("busy", "idle", "backpressured"):
+        share = getattr(shown, measure) if shown is not None else None
+        yield "-" if share is None else f"{100 * share:.0f} %"
+
+
+def _replicas(name: str, last: Tick, is_wide: bool) -> Iterator[str]:
+    running = last.status.running[name]
+    requested = last.status.requested.get(name, running)
+    number = f"{running}" + (f" -> {requested}" if requested != running else "")
+    yield f"{dots(running, requested, 16 if is_wide else 10)} {number}"
+    target = last.decision.targets.get(name) if last.decision is not None else None
+    yield pretty(target.wanted) if target is not None else "-"

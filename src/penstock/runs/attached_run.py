@@ -33,7 +33,7 @@ from penstock.runs.spark_preparation import COOLDOWNS, DRAIN_SHARE
 
 #: The kind of engine in the header of a journal, and the engine in a spec.
 ATTACHED = "attached"
-DRY_RUN, EXECUTORS = MODES = ("dry-run", "executors")
+DRY_RUN, EXECUTORS, RESTART = MODES = ("dry-run", "executors", "restart")
 #: Time between decisions; a snapshot looks back on some of them, and on this many seconds.
 INTERVAL_S, WINDOW_INTERVALS, MIN_WINDOW_S = 15.0, 4, 10.0
 
@@ -60,8 +60,10 @@ class AttachSpec:
     params: Mapping[str, Any] = field(default_factory=FrozenDict)
     guards: Mapping[str, Any] = field(default_factory=FrozenDict)
     freshness_s: float
-    #: The fewest and the most executors.
-    executors: tuple[int, int]
+    #: The fewest and the most executors; None if partitions change in place of them.
+    executors: tuple[int, int] | None = None
+    #: The fewest and the most partitions of queries that may be started again.
+    partitions: Mapping[str, tuple[int, int]] = field(default_factory=FrozenDict)
     mode: str = EXECUTORS
     #: Why it only advises although it was asked to act; "" if it acts, or was not asked to.
     note: str = ""
@@ -78,7 +80,8 @@ class AttachSpec:
             "params": dict(self.params),
             "guards": dict(self.guards),
             "objective_s": self.freshness_s,
-            "executors": f"{self.executors[0]}:{self.executors[1]}",
+            "executors": _range(self.executors) if self.executors else "",
+            "partitions": {name: _range(bounds) for name, bounds in self.partitions.items()},
             "mode": self.mode,
             "note": self.note,
             "interval_s": self.interval_s,
@@ -135,7 +138,12 @@ def check_mode(mode: str) -> None:
 def _add_defaults(spec: AttachSpec) -> Mapping[str, Any]:
     cooldowns = {} if any(name.startswith("cooldown") for name in spec.guards) else COOLDOWNS
     draining = {"hold_while_draining": DRAIN_SHARE * spec.freshness_s}
-    return {"budget": spec.executors[1], **draining, **cooldowns, **spec.guards}
+    budget = {"budget": spec.executors[1]} if spec.executors else {}
+    return {**budget, **draining, **cooldowns, **spec.guards}
+
+
+def _range(bounds: tuple[int, int]) -> str:
+    return f"{bounds[0]}:{bounds[1]}"
 
 
 def _ask_once(decider: Decider, spec: AttachSpec) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,19 @@ def test_a_load_without_randomness_is_one_run(
     assert main(["lab", "compare", out, "--json"]) == 0
     (group,) = json.loads(capsys.readouterr().out)["groups"]
     assert group["deterministic"] and len(group["seeds"]) == 1
+
+
+def test_a_policy_is_scored_on_its_objective(ran: Path, tmp_path: Path, capsys: Capture) -> None:
+    page = tmp_path / "score.md"
+    argv = ["lab", "objective", str(ran), "--policy", "hpa-cpu", "--tuned", "static", "--jobs", "1"]
+    assert main([*argv, "--markdown", str(page)]) == 0
+    out, _ = capsys.readouterr()
+    for text in (out, page.read_text()):
+        assert "cost / hindsight, engines with a pause" in text
+        assert "rescales / those of static" in text
+    assert f"Made by `penstock {shlex.join(argv[:-2])} --markdown {page}`." in page.read_text()
+    assert main([*argv, "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["has_pause"] and cell["tuned"] in (None, "static")
+    assert main([*argv[:3], "--policy", "hpa-cup"]) == 2
+    assert "did you mean 'hpa-cpu'" in capsys.readouterr().err

@@ -79,9 +79,11 @@ class FakeContext:
         )
         self._jsc = Answers(sc=context, statusTracker=tracker)
         self._gateway = Answers(new_array=lambda _kind, size: [0.0] * size)
-        arrays = Answers(toString=str)
+        self.printer = Answers(stringOf=lambda items: f"Array({', '.join(map(str, items))})")
         self._gateway.jvm = SimpleNamespace(
-            double=0.0, java=SimpleNamespace(util=SimpleNamespace(Arrays=arrays))
+            double=0.0,
+            java=SimpleNamespace(util=SimpleNamespace(Arrays=Answers(toString=str))),
+            scala=SimpleNamespace(runtime=SimpleNamespace(ScalaRunTime=self.printer)),
         )
 
     def _summarize(self, number: int, _attempt: int, _quantiles: Any) -> Answers:
@@ -102,10 +104,10 @@ def context() -> FakeContext:
 
 
 class FakeClock:
-    """Every look is ten seconds after the last one."""
+    """Every look is a quarter of a minute after the last one."""
 
     def __init__(self) -> None:
-        self.now, self.step = 0.0, 10.0
+        self.now, self.step = 0.0, 15.0
 
     def __call__(self) -> float:
         self.now += self.step
@@ -145,7 +147,7 @@ def test_tasks_are_read_now_and_then_only(context):
     context.jobs[12] = make_job("SUCCEEDED", 3)
     assert tasks.read("run") is None
     assert tasks.count_by_executor() == {}
-    clock.step = 10.0
+    clock.step = 15.0
     assert tasks.read("run") is not None
 
 
@@ -166,6 +168,19 @@ def test_the_driver_is_no_executor(context):
     assert tasks.count_cores() == 2
 
 
+class FakeReport:
+    """A StreamingQueryProgress, which prints itself as JSON."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self._report = report
+
+    def json(self) -> str:
+        return json.dumps(self._report)
+
+    def __str__(self) -> str:
+        return json.dumps(self._report, indent=2)
+
+
 class FakeStream:
     """A StreamingQuery."""
 
@@ -175,10 +190,7 @@ class FakeStream:
         self.active, self.error = True, None
         self.trigger, self.checkpoint = "ProcessingTimeTrigger(2000)", "file:/tmp/check%20point"
         self._jsq = Answers(
-            recentProgress=lambda: [
-                Answers(timestamp=report["timestamp"], json=json.dumps(report))
-                for report in self.reports
-            ],
+            recentProgress=lambda: list(map(FakeReport, self.reports)),
             status=Answers(isTriggerActive=True),
             isActive=lambda: self.active,
             streamingQuery=lambda: Answers(
@@ -206,6 +218,16 @@ def test_only_new_progress_is_read_oldest_first(context):
     stream.reports.append(make_report(2, 2.0))
     assert [report.progress["batchId"] for report in query.read_new()] == [2]
     assert query.read_new() == ()
+    stream.reports += [make_report(n, float(n)) for n in range(3, 60)]  # after a long silence
+    assert [report.progress["batchId"] for report in query.read_new()] == list(range(3, 60))
+
+
+def test_reports_that_print_themselves_in_another_way_are_read_one_by_one(context):
+    stream = FakeStream()
+    stream.reports = [make_report(n, float(n)) for n in range(3)]
+    query = query_of(stream, context)
+    context.printer._answers["stringOf"] = "Array(StreamingQueryProgress@1f)"
+    assert [report.progress["batchId"] for report in query.read_new()] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -254,6 +276,8 @@ class FakeSession:
 
     def __init__(self, context: FakeContext, *active: FakeStream) -> None:
         self.sparkContext, self.streams, self.active = context, self, list(active)
+        running = lambda: [stream for stream in self.active if stream.active]  # noqa: E731
+        self._jsparkSession = Answers(streams=Answers(active=running))
 
 
 def test_all_active_queries_of_a_session_are_found_also_later_ones(context):

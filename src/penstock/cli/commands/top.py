@@ -22,7 +22,8 @@ examples:
   penstock top runs/images | tee log   one line per tick, until the run ends
 
 The command only reads the run directory. Filled dots are running replicas, empty dots requested
-ones.
+ones. A triangle marks a bottleneck: it holds others back, or gets more than it can process.
+"blocked" is the share of time in which an operator waits for those that follow.
 """
 #: Seconds between two looks, and ticks that are printed first where there is no terminal.
 _POLL_S, _FIRST = 0.5, 10

@@ -157,7 +157,7 @@ function showNearest() {
   if (found) list.scrollTop = found.offsetTop - list.offsetTop;  // the page itself must not scroll
   clearTimeout(nearestTimer);
   // both have what was before the chosen time
-  nearestTimer = setTimeout(guard(() => Promise.all([loadDecisions(), loadHealth()])), 250);
+  nearestTimer = setTimeout(guard(() => Promise.all([loadDecisions(), loadHealth()])), 150);
 }
 
 // --- decisions

@@ -54,7 +54,7 @@ export class Charts {
   }
 
   make(panel, table) {
-    const box = element("div", { class: "chart" }, element("h3", {}, panel.title, ...markKey(panel.marks)));
+    const box = element("div", { class: "chart" }, element("h3", {}, panel.title, ...levelKey(panel), ...markKey(panel.marks)));
     this.place.append(box);
     const entry = { panel, ...table };
     const series = [{ label: "time", value: (_u, v) => (v === null || v === undefined ? "-" : clock(v)) }];
@@ -101,7 +101,6 @@ export class Charts {
       const y = plot.valToPos(entry.panel.level, "y", true);
       ctx.strokeStyle = style("--ink"); ctx.setLineDash([3, 4]); ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
       ctx.setLineDash([]);
-      label(ctx, `objective ${entry.panel.level} s`, left + width, y, top);
     }
     (entry.panel.marks ?? []).forEach(({ at, applied, colour: number }, row) => {
       const bottom = top + height - row * MARK * devicePixelRatio;
@@ -119,13 +118,9 @@ export class Charts {
   }
 }
 
-// The name of a level on a ground of its own, below the line where there is no room above it.
-function label(ctx, content, right, y, top) {
-  const unit = devicePixelRatio, isHigh = y - 17 * unit < top;
-  ctx.font = `${11 * unit}px system-ui`; ctx.textAlign = "right";
-  const wide = ctx.measureText(content).width + 8 * unit, first = isHigh ? y + 2 * unit : y - 17 * unit;
-  ctx.fillStyle = style("--card"); ctx.fillRect(right - wide, first, wide, 15 * unit);
-  ctx.fillStyle = style("--ink"); ctx.fillText(content, right - 4 * unit, first + 11.5 * unit);
+// The name of a level; on the chart it would hide lines.
+function levelKey(panel) {
+  return panel.level ? [element("span", { class: "soft" }, `  dotted line: objective ${panel.level} s`)] : [];
 }
 
 // What the marks are; of several runs, each has a row in its colour.

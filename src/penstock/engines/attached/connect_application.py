@@ -68,10 +68,14 @@ class ConnectApplication:
             if key not in self._queries:
                 taken = {other.name for other in self._queries.values()}
                 name = choose_name(query.name, str(query.id), taken.__contains__)
-                self._queries[key] = ConnectQuery(query, name)
+                self._queries[key] = self.follow(query, name)
             if self._queries[key].is_active():
                 queries.append(self._queries[key])
         return queries
+
+    def follow(self, query: Any, name: str) -> ConnectQuery:
+        """Return a query that is followed under a name."""
+        return ConnectQuery(query, name)
 
     def is_alive(self) -> bool:
         """Whether the session answers."""

@@ -20,7 +20,7 @@ from penstock.topics.steady_clock import SteadyClock
 class Connection:
     """A session whose settings were checked."""
 
-    application: Application
+    application: "SparkApplication | ConnectApplication"
     application_name: str
     master: str
     #: The queries to follow; none: all, also later ones.
@@ -52,14 +52,10 @@ def connect(
 
     Executors are released when fewer have been enough for `delay_s`.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    check_spark(spark)
+    if is_remote(spark):
         return _connect_remote(spark, queries, bounds, acts=acts)
-    context = getattr(spark, "sparkContext", None)
-    if context is None:
-        problem = f"must be a SparkSession, got {type(spark).__name__}"
-        raise InputError("spark", problem)
-    if context._jsc is None or context._jsc.sc().isStopped():
-        raise InputError("spark", "this session has been stopped")
+    context = spark.sparkContext
     application = SparkApplication(spark, queries)
     master = str(context.master)
     why_not, host = "", None
@@ -80,6 +76,23 @@ def connect(
         level=ExecutorLevel(count, bounds, host=host, why_not=why_not, delay_s=delay_s),
         why_not=why_not,
     )
+
+
+def is_remote(spark: Any) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def check_spark(spark: Any) -> None:
+    """Refuse what is no session, or one that was stopped."""
+    if is_remote(spark):
+        return
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        problem = f"must be a SparkSession, got {type(spark).__name__}"
+        raise InputError("spark", problem)
+    if context._jsc is None or context._jsc.sc().isStopped():
+        raise InputError("spark", "this session has been stopped")
 
 
 def _connect_remote(

@@ -31,6 +31,7 @@ def gather_facts(
         effect=effect,
         idle_executors=idle_executors,
         locality_wait_s=locality_wait_s,
+        unit=tracker.unit,
     )
 
 

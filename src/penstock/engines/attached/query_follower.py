@@ -78,6 +78,7 @@ class QueryFollower:
                 culprit=str(verdict.culprit),
                 evidence=verdict.evidence,
                 advice=verdict.advice,
+                unit=self.tracker.unit,
             )
             for verdict in new
         ]

@@ -67,6 +67,8 @@ def find_useful_executors(
     """Return how many executors shorten a batch; None if nothing is known against more."""
     if verdicts:
         return tracker.executors
+    if tracker.slots is not None:  # more partitions than slots run one after the other
+        return tracker.slots
     facts = find_typical(tracker.facts)
     slots = facts.useful_slots() if facts is not None else None
     if facts is None or slots is None or not tracker.progress:

@@ -15,7 +15,7 @@ from penstock.engines.events import Event
 from penstock.engines.microbatch.arrivals import Arrivals
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.microbatch.operator_tracker import OperatorTracker
-from penstock.engines.query_events import ExecutorEffectEvent
+from penstock.engines.query_events import PARTITIONS, ExecutorEffectEvent
 
 #: Batches after which a change of executors is judged: the first ones run on cold executors.
 JUDGED_AFTER = 10
@@ -71,6 +71,8 @@ class QueryTracker:
     #: Executors that are the query's share, and task slots of each.
     executors: int
     cores: int = 1
+    #: Task slots of the application, where a replica is a partition; None where it is an executor.
+    slots: int | None = None
     #: Makes a counter of files for the source with this number and description.
     make_counter: Callable[[int, str], FileCounter | None] = lambda _number, _text: None
     sources: list[SourcePosition] = field(default_factory=list)
@@ -236,6 +238,11 @@ class QueryTracker:
 
     # --- changes
 
+    @property
+    def unit(self) -> str | None:
+        """What a replica is, if it is no executor."""
+        return None if self.slots is None else PARTITIONS
+
     def share(self, executors: int) -> None:
         """Set the executors that are the query's share."""
         self.executors = executors
@@ -267,6 +274,7 @@ class QueryTracker:
                 speed_before=round(probation.speed_before, 1),
                 speed=round(after, 1),
                 batches=probation.batches,
+                unit=self.unit,
             )
         ]
 

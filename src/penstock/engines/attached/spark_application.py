@@ -4,7 +4,6 @@ Progress is polled. A listener would need a callback server in the application, 
 is slow would hold up Spark's events.
 """
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,21 +37,31 @@ class SparkQuery:
         self.query_id, self._run_id = str(query.id), str(query.runId)
         self.trigger_s = self._read_trigger_s()
         self._last = ""
+        #: Reports that the next call will probably find, and one that is known.
+        self._usual = 4
         self.has_ended = False
 
     def read_new(self) -> Sequence[Report]:
         """Return the progress since the last call, oldest first."""
-        reports: list[dict[str, Any]] = []
-        recent = self._java.recentProgress()
-        for number in range(len(recent) - 1, -1, -1):
-            if str(recent[number].timestamp()) <= self._last:
-                break
-            reports.insert(0, json.loads(recent[number].json()))
-        if not reports:
+        new = self._read_reports()
+        self._usual = len(new) + 1
+        if not new:
             return ()
-        self._last = str(reports[-1].get("timestamp") or self._last)
+        self._last = str(new[-1].get("timestamp") or self._last)
         facts = self._tasks.read(self._run_id)
-        return [*map(Report, reports[:-1]), Report(reports[-1], facts)]
+        return [*map(Report, new[:-1]), Report(new[-1], facts)]
+
+    def _read_reports(self) -> list[dict[str, Any]]:
+        """Read the newest reports in one call, and as many more as are new."""
+        recent = self._java.recentProgress()
+        count, size = len(recent), self._usual
+        while count:
+            reports = self._tasks.read_reports(recent[max(0, count - size) : count])
+            new = [each for each in reports if str(each.get("timestamp") or "") > self._last]
+            if len(new) < len(reports) or size >= count:
+                return new
+            size *= 2
+        return []
 
     def is_working(self) -> bool:
         """Whether a trigger is active."""
@@ -70,8 +79,8 @@ class SparkQuery:
 
     def make_counter(self, number: int, description: str) -> FileCounter | None:
         """Return a counter of unread files for a source that reads a local directory."""
-        directory, checkpoint = find_directory({"description": description}), self._checkpoint()
-        if directory is None or checkpoint is None:
+        directory = find_directory({"description": description})
+        if directory is None or (checkpoint := self._checkpoint()) is None:
             return None
         return count_files(FileCount(directory, checkpoint / "sources" / str(number)))
 
@@ -85,10 +94,14 @@ class SparkQuery:
 
     def _checkpoint(self) -> Path | None:
         with suppress(Exception):
-            place = urlsplit(str(self._java.streamingQuery().resolvedCheckpointRoot()))
-            if place.scheme in ("", "file"):
-                return Path(unquote(place.path))
+            return find_checkpoint(self._java.streamingQuery())
         return None
+
+
+def find_checkpoint(execution: Any) -> Path | None:
+    """Return the checkpoint of a query; None if it is not on this machine."""
+    place = urlsplit(str(execution.resolvedCheckpointRoot()))
+    return Path(unquote(place.path)) if place.scheme in ("", "file") else None
 
 
 def count_files(files: FileCount) -> FileCounter:
@@ -111,6 +124,7 @@ class SparkApplication:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spark, self._context = spark, spark.sparkContext
+        self._manager: Any = spark._jsparkSession.streams()
         self._clock, self._next = clock, 0.0
         self._given = None if queries is None else list(queries)
         self._queries: dict[str, SparkQuery] = {}
@@ -125,17 +139,24 @@ class SparkApplication:
             self._find_new()
         return [query for query in self._queries.values() if not query.has_ended]
 
+    def follow(self, query: StreamingQuery, name: str) -> SparkQuery:
+        """Return a query that is followed under a name."""
+        return SparkQuery(query, name, self._tasks)
+
     def _find_new(self) -> None:
         """Look for new queries now and then."""
         now = self._clock()
         if now < self._next:
             return
         self._next = now + NEW_S
+        known = sum(not query.has_ended for query in self._queries.values())
+        if self._given is None and len(self._manager.active()) == known:
+            return
         active = self._given if self._given is not None else self._spark.streams.active
         for query in active:
             key = str(query.runId)
             if key not in self._queries:
-                known = SparkQuery(query, self._name(query), self._tasks)
+                known = self.follow(query, self._name(query))
                 if known.is_active():
                     self._queries[key] = known
 

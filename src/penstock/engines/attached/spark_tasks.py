@@ -4,6 +4,7 @@ All calls are private API of Spark, tested with Spark 4.3. What cannot be read i
 is followed without it.
 """
 
+import json
 import logging
 import re
 import time
@@ -19,7 +20,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_JOBS, _MAX_STAGES = 3, 8
 _DRIVER = "driver"
 #: Seconds between two readings of the tasks of a query, or of all executors.
-READ_S = 10.0
+READ_S = 15.0
 _NUMBER = re.compile(r"-?\d+")
 
 
@@ -32,6 +33,8 @@ class SparkTasks:
         self._store, self._tracker = java.sc().statusStore(), java.statusTracker()
         gateway: Any = context._gateway
         self._arrays: Any = gateway.jvm.java.util.Arrays
+        #: Arrays.toString takes no arrays of a class from Python, only those of numbers.
+        self._printer: Any = gateway.jvm.scala.runtime.ScalaRunTime
         self._quantiles = gateway.new_array(gateway.jvm.double, 2)
         self._quantiles[0], self._quantiles[1] = 0.5, 1.0
         self._last_job: dict[str, int] = {}
@@ -82,6 +85,15 @@ class SparkTasks:
                 longest_s=times.apply(1) / 1000 if times is not None else 0.0,
                 failed=int(stage.numFailedTasks()),
             )
+
+    def read_reports(self, array: Any) -> list[dict[str, Any]]:
+        """Read an array of progress reports, which print themselves as JSON, in one call."""
+        try:
+            text = str(self._printer.stringOf(array)).removeprefix("Array(").removesuffix(")")
+            return list(json.loads(f"[{text}]"))
+        except Exception as error:  # another version prints them in another way
+            _LOG.debug("reports are read one by one: %s", error)
+            return [json.loads(array[number].json()) for number in range(len(array))]
 
     def _read_numbers(self, array: Any) -> list[int]:
         """Read an array of Java in one call; an application keeps a thousand jobs."""

@@ -68,6 +68,8 @@ class QueryFacts:
     idle_executors: int = 0
     #: Spark's spark.locality.wait; None if unknown.
     locality_wait_s: float | None = None
+    #: What a replica is, if it is no executor.
+    unit: str | None = None
 
     @property
     def slots(self) -> int:
@@ -92,7 +94,8 @@ def judge(facts: QueryFacts) -> tuple[ScalingVerdict, ...]:
     """
     if not facts.is_behind or len(facts.progress) < MIN_BATCHES:
         return ()
-    verdicts = (rule(facts) for rule in RULES)
+    rules = RULES if facts.unit is None else PARTITION_RULES
+    verdicts = (rule(facts) for rule in rules)
     return tuple(verdict for verdict in verdicts if verdict is not None)
 
 
@@ -168,8 +171,8 @@ def judge_sink(facts: QueryFacts) -> ScalingVerdict | None:
     return ScalingVerdict(
         culprit=Culprit.SINK,
         evidence=(
-            f"{effect.before} -> {effect.executors} executors: {effect.speed_before:g} -> "
-            f"{effect.speed:g} rows/s after {effect.batches} batches"
+            f"{effect.before} -> {effect.executors} {facts.unit or 'executors'}: "
+            f"{effect.speed_before:g} -> {effect.speed:g} rows/s after {effect.batches} batches"
         ),
         advice="the sink, or a service that tasks call, takes no more rows: scale that",
     )
@@ -215,6 +218,10 @@ RULES: tuple[Callable[[QueryFacts], ScalingVerdict | None], ...] = (
     judge_source_limit,
     judge_locality_wait,
     judge_sink,
+)
+#: The rules where a replica is a partition: more of them help a query that has too few.
+PARTITION_RULES = tuple(
+    rule for rule in RULES if rule not in (judge_few_partitions, judge_locality_wait)
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from penstock.core.decision import Decision
+from penstock.core.policies.slo.latency_model import USABLE
 from penstock.core.snapshot import Snapshot
 
 #: The interval between two snapshots that is assumed while there is only one.
@@ -72,7 +73,7 @@ def hold_s(cost: ChangeCost, objective_s: float, share: float) -> float:
     change and for the way back. With one, records miss the objective, and only a share of them may.
     """
     drain_s = max(objective_s, cost.interval_s)
-    missed_s = missed_load_s(cost.pause_s, objective_s, drain_s)
+    missed_s = missed_load_s(cost.pause_s, USABLE * objective_s, drain_s)
     return max(
         HOLD_INTERVALS * cost.interval_s,
         2 * (cost.effective_s + cost.pause_s),

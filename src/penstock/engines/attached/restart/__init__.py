@@ -1,0 +1,1 @@
+"""Queries that are stopped and started again with another number of partitions."""
