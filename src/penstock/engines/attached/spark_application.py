@@ -156,9 +156,9 @@ class SparkApplication:
         for query in active:
             key = str(query.runId)
             if key not in self._queries:
-                known = self.follow(query, self._name(query))
-                if known.is_active():
-                    self._queries[key] = known
+                followed = self.follow(query, self._name(query))
+                if followed.is_active():
+                    self._queries[key] = followed
 
     def _name(self, query: StreamingQuery) -> str:
         return choose_name(query.name, str(query.id), lambda name: self._is_taken(name, query))
