@@ -6,7 +6,8 @@ READY := .venv/.ready
 UV := uv==0.13.8
 # Rooms that unit tests must cover by 90 %; core, by its own tests, by 95 %.
 ROOMS := workloads topics state pipelines nexmark control demos engines/simulator engines/microbatch engines/attached \
-	runs cli dashboard prometheus files decentralized/checker decentralized/simulator
+	runs cli dashboard prometheus files \
+	decentralized/checker decentralized/simulator pubsub/language pubsub/operators pubsub/server pubsub/spaces
 # Rooms that unit tests and slow tests together must cover by 90 %.
 SLOW_ROOMS := lab reports twin
 

@@ -10,11 +10,11 @@ _LAG_SHARE, _BACKPRESSURE = 0.02, 0.1
 def mark_bottlenecks(snapshot: Snapshot) -> frozenset[str]:
     """Return the operators that hold others back, or that get more than they can process."""
     offered = max(snapshot.offered.values(), default=0.0)
-    found = find_bottlenecks(
+    bottlenecks = find_bottlenecks(
         snapshot, backpressure=_BACKPRESSURE, lag_rate=_LAG_SHARE * max(offered, 1e-9)
     )
     overloaded = {name for name, op in snapshot.operators.items() if _is_overloaded(snapshot, op)}
-    return found.confirmed | found.suspected | overloaded
+    return bottlenecks.confirmed | bottlenecks.suspected | overloaded
 
 
 def _is_overloaded(snapshot: Snapshot, operator: OperatorSnapshot) -> bool:
