@@ -22,6 +22,6 @@ def loads_and_seeds(name: str) -> tuple[set[tuple[str, str, str]], set[int]]:
 def test_nothing_that_is_reported_was_tuned_on(suffix: str) -> None:
     loads, seeds = loads_and_seeds(f"tuning{suffix}")
     other_loads, other_seeds = loads_and_seeds(f"held-out{suffix}")
-    assert len(loads) >= 4 and len(other_loads) >= 4
+    assert len(loads) >= 2 and len(other_loads) >= 2
     assert {load[2] for load in loads}.isdisjoint(load[2] for load in other_loads)
     assert seeds.isdisjoint(other_seeds)
