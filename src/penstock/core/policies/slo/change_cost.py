@@ -87,7 +87,7 @@ def missed_load_s(pause_s: float, objective_s: float, drain_s: float) -> float:
     Records of the last `objective_s` of the pause need not miss it; those that arrive while the
     backlog is reduced do.
 
-    >>> missed_load_s(2, 10, 15), missed_load_s(28, 10, 15)
+    >>> missed_load_s(2.0, 10.0, 15.0), missed_load_s(28.0, 10.0, 15.0)
     (0.0, 33.0)
     """
     return 0.0 if pause_s <= objective_s else pause_s - objective_s + drain_s

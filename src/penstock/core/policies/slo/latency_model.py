@@ -86,7 +86,7 @@ def capacity_for(
     >>> capacity_for(rate=120, backlog=0, present=0, start_s=0, end_s=20, wait_s=4)
     100.0
     >>> capacity_for(rate=120, backlog=240, present=100, start_s=5, end_s=20, wait_s=4)
-    115.78947368421052
+    112.63157894736842
     """
     left = max(0.0, backlog + (rate - present) * start_s)
     return (left + rate * (end_s - start_s)) / (end_s - start_s + wait_s)
