@@ -163,6 +163,33 @@ def test_three_replica_counts_that_differ_fit_into_their_box(two_runs: Path) -> 
         assert page.evaluate(DRAW) <= 0
 
 
+#: Draws an edge that skips a layer; returns the labels that lie over the box of an operator.
+DRAW_EDGES = """(async () => {
+  const { drawGraph } = await import('/assets/graph.js');
+  const node = (name, layer) => ({ name, layer, running: 8, requested: 8, wanted: 8, queue: 1,
+    is_bottleneck: false, input_rate: 1, busy: 1, idle: 0, backpressured: 0 });
+  const edge = (from, to) => ({ from, to, rate: 1234567 });
+  drawGraph(document.getElementById('graph'), { measured_at: 0,
+    nodes: [node('a', 0), node('b', 0), node('c', 1), node('d', 2)],
+    edges: [edge('a', 'c'), edge('b', 'c'), edge('c', 'd'), edge('a', 'd')] });
+  const all = (kind) =>
+    [...document.querySelectorAll(`#graph ${kind}`)].map((e) => e.getBoundingClientRect());
+  const boxes = all('rect.node'), labels = all('text.rate');
+  const isOver = (r, b) =>
+    r.right > b.left && r.left < b.right && r.bottom > b.top && r.top < b.bottom;
+  return [labels.length, labels.filter((r) => boxes.some((b) => isOver(r, b))).length];
+})()"""
+
+
+def test_labels_of_edges_lie_over_no_operator(two_runs: Path) -> None:
+    with served(two_runs) as address, open_page(with_runs(address, "ds2")) as page:
+        page.wait_for(READY)
+        assert page.evaluate(DRAW_EDGES) == [4, 0]
+        page.resize(400, 800)
+        page.wait_for("document.querySelector('.uplot').getBoundingClientRect().width < 400")
+        assert page.evaluate(DRAW_EDGES)[0] == 4
+
+
 def test_hostile_names_are_shown_as_text(tmp_path: Path, two_runs: Path) -> None:
     run = copy_run(two_runs / "ds2", tmp_path / "<b>run")
     rename_operator(run, "mapper", HOSTILE)

@@ -68,7 +68,9 @@ function drawEdge(from, to, rate, isNarrow) {
   } else {
     const [x1, y1, x2, y2] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2], middle = (x1 + x2) / 2;
     path = `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
-    spot = [middle, (y1 + y2) / 2];
+    // an edge that skips a layer passes behind operators: its label is near its beginning
+    const isNear = to.node.layer - from.node.layer <= 1, part = isNear ? 0.5 : 0.09;
+    spot = [x1 + (x2 - x1) * (1.5 * part * (1 - part) + part ** 3), y1 + (y2 - y1) * (3 - 2 * part) * part ** 2];
   }
   // the label has a border in the colour of the card, so that the line does not run through it
   const label = rate === null ? null : text(spot[0], spot[1] + 4, `${short(rate)}/s`, "rate", "middle");
