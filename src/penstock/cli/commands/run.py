@@ -51,7 +51,7 @@ No data is lost in either case.
 
 exit codes:
   0          finished: the workload or --minutes are over
-  1          an operator or Spark failed, or records were lost; the same command starts it again
+  1          an operator or Spark failed, or records were lost; start it again
   2          wrong options, files or pipeline; fix them first
   130, 143   stopped by Ctrl-C; by SIGTERM or penstock stop
 """

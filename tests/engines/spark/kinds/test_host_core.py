@@ -44,7 +44,8 @@ def test_a_wait_for_a_real_core_is_part_of_the_emulated_wait(layout: RunLayout) 
         with core.occupy() as usage:
             emulate_work(0.05)
             time.sleep(0.3)  # as if the machine had no core for it
-        assert usage.cpu_s == pytest.approx(0.5, rel=0.3)
+        # with the 0.3 s it would be 3.5; a busy machine needs more than 0.05 s for the work
+        assert 0.45 <= usage.cpu_s < 1.5
 
     assert 0.5 <= time_call(work, 0.75) < 0.75
 
