@@ -34,7 +34,7 @@ def test_a_share_of_a_core_makes_work_longer_by_its_inverse(
     took_s = time.perf_counter() - start
     assert took_s >= 0.05 / share
     # the wait counts as computation: the host has used so much of its own core
-    assert usage.cpu_s == pytest.approx(0.05 / share, rel=0.3)
+    assert usage.cpu_s == pytest.approx(0.05 / share, rel=0.6)
 
 
 def test_a_wait_for_a_real_core_is_part_of_the_emulated_wait(layout: RunLayout) -> None:
