@@ -1,8 +1,9 @@
-"""The service on Spark: events while slices migrate, and after the server and Spark were killed."""
+"""The service on Spark: events while slices migrate, after kills and after gentle stops."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ class Follower(threading.Thread):
             if self.prices[-1] == LAST:
                 return
 
+    def wait_for_more(self) -> None:
+        """Wait until some more events have come."""
+        before = len(self.prices)
+        wait_until(lambda: len(self.prices) > before + 5, "no more events")
+
 
 def wait_until(is_true: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + PATIENCE_S
@@ -55,36 +61,52 @@ def move(directory: Path, replicas: int, pins: dict[int, int]) -> None:
     write_command(layout, "match", Command(replicas=replicas, pins=pins))
 
 
-def test_migrations_and_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
-    (tmp_path / "space.toml").write_text(SPACE)
-    directory = tmp_path / "service"
+@contextmanager
+def follow_service(directory: Path) -> Iterator[tuple[ServeProcess, Client, Follower]]:
+    """Serve on Spark, publish all the time, and compare all events at the end."""
+    directory.mkdir()
+    (directory / "space.toml").write_text(SPACE)
+    service = directory / "service"
     options = ("--slices", "1,4,1", "--batch", "0.5", "--policy", "static")
-    with ServeProcess(directory, tmp_path / "space.toml", *options) as server:
-        publisher = Publisher(server.url, make_token(directory, "feed"))
-        with Client(server.url, make_token(directory, "alice")) as client:
+    with ServeProcess(service, directory / "space.toml", *options) as server:
+        publisher = Publisher(server.url, make_token(service, "feed"))
+        with Client(server.url, make_token(service, "alice")) as client:
             follower = Follower(client)
             follower.start()
             publisher.start()
-            wait_until(lambda: len(follower.prices) > 5, "no events")
-
-            move(directory, 2, {0: 1, 2: 1})
-            wait_until(lambda: len(placement(client)) == 2, "no migration")
-            during = len(follower.prices)
-            wait_until(lambda: len(follower.prices) > during + 5, "no events after a migration")
-            move(directory, 1, {})
-            wait_until(lambda: len(placement(client)) == 1, "no migration back")
-
-            server.kill()
-            server.start(PATIENCE_S)
-            before = len(follower.prices)
-            wait_until(lambda: len(follower.prices) > before + 5, "no events after a kill")
+            follower.wait_for_more()
+            yield server, client, follower
             publisher.is_ending = True
             publisher.join(20)
             client.publish({"price": LAST})
             follower.join(PATIENCE_S)
             assert not follower.is_alive()
         assert server.stop() == 0
-    found = [price for price in follower.prices if price != LAST]
-    assert len(found) == len(set(found))
-    assert set(publisher.acknowledged) <= set(found)
-    assert set(found) <= set(publisher.acknowledged) | publisher.unknown
+    prices = [price for price in follower.prices if price != LAST]
+    assert len(prices) == len(set(prices))
+    assert set(publisher.acknowledged) <= set(prices)
+    assert set(prices) <= set(publisher.acknowledged) | publisher.unknown
+
+
+def test_migrations_and_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    with follow_service(tmp_path / "room") as (server, client, follower):
+        move(tmp_path / "room" / "service", 2, {0: 1, 2: 1})
+        wait_until(lambda: len(placement(client)) == 2, "no migration")
+        follower.wait_for_more()
+        move(tmp_path / "room" / "service", 1, {})
+        wait_until(lambda: len(placement(client)) == 1, "no migration back")
+
+        server.kill()
+        server.start(PATIENCE_S)
+        follower.wait_for_more()
+
+
+@pytest.mark.long
+def test_gentle_stops_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
+    with follow_service(tmp_path / "room") as (server, client, follower):
+        for _ in range(2):
+            assert server.stop() == 0
+            server.start(PATIENCE_S)
+            follower.wait_for_more()
+        (state,) = client.subscriptions()
+        assert (state["state"], state["active_from"]) == ("active", 0)

@@ -22,14 +22,14 @@ from penstock.pubsub.server.token_store import TokenStore
 #: beside the calls. A host has a small part of a core, emulated by waiting, so that some hosts fit
 #: on one machine and ticks fill them.
 OPTIONS = PubSubOptions(
-    access_slices=4,
+    access_slices=2,
     match_slices=4,
     exit_slices=2,
     max_replicas=4,
-    hosts=Hosts(start=1, most=4, share=0.06),
+    hosts=Hosts(start=1, most=4, share=0.1),
 )
 RUN_OPTIONS = (
-    *("--batch", "0.5", "--interval", "2"),
+    *("--batch", "1", "--interval", "2"),
     *("--policy", host_policy(), "--param", "hold_s=4", "--param", "grace_s=6"),
 )
 

@@ -54,6 +54,17 @@ def test_gaps_and_delays_are_told_apart() -> None:
     assert (result.moved_delay_p50_s, result.moved_delay_max_s) == pytest.approx((2.1, 2.3))
 
 
+def test_delays_only_around_moves_are_explained() -> None:
+    move = SliceMigration(operator="match", asked_at=1.0, before_at=1.0, done_at=2.0)
+    due = np.array([1.0, 1.5])
+    for times in (
+        NoticeTimes(due_s=due, done_s=due + 1),
+        NoticeTimes(due_s=due[:0], done_s=due[:0]),
+    ):
+        with pytest.raises(InputError, match="notices are of moves"):
+            summarise([move], [0.0, 1.0, 2.0, 3.0], times, 12_500)
+
+
 def test_the_table_has_the_papers_figures_beside_ours(tmp_path: Path) -> None:
     results = [make_result("access"), make_result("match")]
     shown = migration_text(SPEC, results)

@@ -241,6 +241,10 @@ def summarise(
         # what waits, or comes, while the batch with the move is under way
         begins_at = migration.before_at - _AROUND_S
         is_near |= (due_s >= begins_at) & (due_s <= migration.done_at)
+    if is_near.all() or not is_near.any():
+        problem = f"{migrations[0].operator}: {is_near.sum()} of {len(due_s)} notices are of moves"
+        hint = "take a longer --pause, or a lower --rate that the machine can follow"
+        raise InputError("migrate-bench", problem, hint)
     return MigrationResult(
         operator=migrations[0].operator,
         per_slice=per_slice,
