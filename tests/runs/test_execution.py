@@ -4,14 +4,14 @@ import math
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from penstock.errors import SignalInterrupt
+from penstock.errors import PenstockError, SignalInterrupt
 from penstock.runs.execution import execute, exit_code, stop_on_signals
 from penstock.runs.observer import StopRequest
 from penstock.runs.result import RunResult
@@ -45,6 +45,22 @@ def test_a_run_that_a_signal_stopped_says_which(
     outcome = execute(prepared, tmp_path / "run", shown)
     assert (outcome.code, outcome.is_stopped) == (code, True)
     assert shown.calls == ["watched", "stopping", "ended"]
+
+
+def test_a_signal_that_breaks_off_the_start_is_no_error_of_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> RunResult:
+        with suppress(SignalInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        raise PenstockError("Spark has ended (Py4JNetworkError)")
+
+    monkeypatch.setattr("penstock.runs.spark_run.run_on_spark", run)
+    prepared: Any = SimpleNamespace(spec=SparkSpec(pipeline="images"), duration_s=120.0)
+    shown: Any = View()
+    with pytest.raises(SignalInterrupt) as ended:
+        execute(prepared, tmp_path / "run", shown)
+    assert ended.value.number == signal.SIGTERM
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import NamedTuple, Protocol
 
 from penstock.engines.spark.run_layout import read_json
-from penstock.errors import InputError, SignalInterrupt
+from penstock.errors import InputError, PenstockError, SignalInterrupt
 from penstock.runs.observer import RunObserver, StopRequest
 from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
@@ -134,7 +134,12 @@ def execute(
         view.watch(prepared, directory, stop, options) as observer,
         stop_on_signals(stop, view) as signals,
     ):
-        result = run_on_spark(prepared, directory, observer, stop, options)
+        try:
+            result = run_on_spark(prepared, directory, observer, stop, options)
+        except PenstockError:
+            if signals and not stop.is_gentle:  # the signal broke off a call to Spark
+                raise SignalInterrupt(signals[-1]) from None
+            raise
     view.show_end(prepared, directory, result)
     if not signals:
         return RunOutcome(result, exit_code(result))
