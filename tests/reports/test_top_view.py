@@ -135,7 +135,9 @@ def start(run: Path) -> tuple[int, subprocess.Popen[bytes]]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     command = [sys.executable, "-m", "penstock", "top", str(run)]
-    environment = {**os.environ, "TERM": "xterm"}
+    # a size in the environment would count in place of the terminal's
+    kept = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment = {**kept, "TERM": "xterm"}
     process = subprocess.Popen(
         command,
         stdin=theirs,
