@@ -33,8 +33,20 @@ class Process:
     @property
     def pss_bytes(self) -> int:
         """Resident memory, what is shared divided among those who share it."""
+        return self._memory("Pss:")
+
+    @property
+    def anonymous_bytes(self) -> int:
+        """Resident memory that no file backs, shared pages divided.
+
+        It grows by a leak only. The share of a library grows whenever another process that
+        maps the library ends.
+        """
+        return self._memory("Pss_Anon:")
+
+    def _memory(self, field: str) -> int:
         for line in _read(self.pid, "smaps_rollup").splitlines():
-            if line.startswith("Pss:"):
+            if line.startswith(field):
                 return int(line.split()[1]) * 1024
         return 0
 

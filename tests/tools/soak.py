@@ -53,7 +53,11 @@ PATIENCE_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a run uses at one moment; memory is resident, shared pages divided."""
+    """What a run uses at one moment.
+
+    Memory is resident, shared pages divided: of workers all of it, since they map files of
+    state; of the driver and the JVM what no file backs.
+    """
 
     at_s: float
     disk_mb: float
@@ -105,10 +109,11 @@ def sample(run: Path, mark: str, at_s: float) -> Sample:
     for process in processes:
         if process.kind == "jvm":
             _clean_up(process.pid)
-        who = process.kind if process.kind in descriptors else "workers"
-        memory[who] += process.pss_bytes / 1e6
-        if who in descriptors:
-            descriptors[who] += process.descriptors
+        if process.kind in descriptors:
+            memory[process.kind] += process.anonymous_bytes / 1e6
+            descriptors[process.kind] += process.descriptors
+        else:
+            memory["workers"] += process.pss_bytes / 1e6
     journal = sum(size for path, size in sizes.items() if path.name.startswith("journal"))
     status = json.loads(_penstock("status", str(run), "--json").stdout or "{}")
     operators = status.get("operators", {}).values()
