@@ -191,6 +191,7 @@ def test_failures_outside_of_functions_are_retried_for_ever_in_production(
         ({"minutes": 0}, "--minutes"),
         ({"objective_s": -1.0}, "--objective"),
         ({"batch_s": 0.0}, "--batch"),
+        ({"overhead_share": 1.5}, "--overhead-share: must be above 0 and at most 1, got 1.5"),
         ({"interval_s": 15.0, "speed_up": 20}, "shorter than a batch"),
         ({"executors": "1:4"}, "no executors in local mode"),
         ({"master": "spark"}, "--master: cannot be read"),

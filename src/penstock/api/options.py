@@ -64,6 +64,9 @@ class RunOptions(CommonOptions, total=False):
     journal_mb: float
     #: For how long an operator that fails is restarted.
     retry_minutes: float
+    #: Batches follow each other at once while they take less than this share of the machine beside
+    #: their rows, such as 0.2; default: two batches a second at most.
+    overhead_share: float
 
 
 def spec_fields(

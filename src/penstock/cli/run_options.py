@@ -55,6 +55,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--interval", type=float, metavar="S", help="time between decisions (default: 15)")
     about = "target length of a batch (default: %(default)s)"
     add("--batch", type=float, default=1.0, metavar="S", help=about)
+    about = "start batches at once while their overhead takes less than this share of the machine"
+    add("--overhead-share", type=float, metavar="X", help=f"{about} (default: every 0.5 s)")
     about = "restart failing operators for this long (default: no limit; 5 with @produces)"
     add("--retry-for", type=float, metavar="MINUTES", help=about)
     add("--dry-run", action="store_true", help="decide, but change nothing")
@@ -131,6 +133,7 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
         executors=args.executors,
         journal_mb=args.journal_mb,
         retry_minutes=args.retry_for,
+        overhead_share=args.overhead_share,
     )
 
 

@@ -25,6 +25,7 @@ _SPARK = {
     "executors": "--executors",
     "journal_mb": "--journal-mb",
     "retry_minutes": "--retry-for",
+    "overhead_share": "--overhead-share",
 }
 #: Commands of runs without a controller by the engine of the spec.
 _DECENTRALIZED = {SIMULATED: "decentralized simulate", PROCESSES: "decentralized run"}

@@ -123,6 +123,7 @@ class SparkLauncher:
                 batch_s=prepared.spec.batch_s,
                 min_interval_s=compute_min_interval_s(prepared.spec.batch_s),
                 window_s=prepared.window_s,
+                overhead_share=prepared.spec.overhead_share,
             ),
             initial=self._initial,
             begin_s=self._start_s,

@@ -239,6 +239,9 @@ def _check_times(spec: SparkSpec, objective_s: float | None) -> None:
     times = {"--objective": objective_s, "--interval": spec.interval_s, "--batch": spec.batch_s}
     check_positive(times)
     Limits.of(spec.journal_mb)
+    if spec.overhead_share is not None and not 0 < spec.overhead_share <= 1:
+        problem = f"must be above 0 and at most 1, got {spec.overhead_share:g}"
+        raise InputError("--overhead-share", problem, "such as 0.2")
     if spec.minutes is not None and not spec.minutes >= 1 / 60:
         raise InputError("--minutes", f"must be at least 1/60, a second, got {spec.minutes}")
 

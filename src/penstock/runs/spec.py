@@ -85,6 +85,7 @@ class SparkSpec(RunSpec):
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
         *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
         *("controller", "dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
+        "overhead_share",
     )
 
     pipeline: str
@@ -108,6 +109,9 @@ class SparkSpec(RunSpec):
     #: Minutes for which an operator that fails without the user's fault is restarted; None:
     #: for ever, or for a few minutes if the pipeline produces its rows itself.
     retry_minutes: float | None = None
+    #: The share of the machine that batches may take beside their rows, while they follow each
+    #: other as closely as they can; None: two batches a second at most.
+    overhead_share: float | None = None
 
     def __post_init__(self) -> None:
         # the default is left out of files, which earlier versions read, too

@@ -84,6 +84,10 @@ def _is_positive(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value < float("inf")
 
 
+def _is_share(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= 1
+
+
 def _is_not_negative(value: Any) -> bool:
     return type(value) in (int, float) and value >= 0
 
@@ -109,6 +113,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "controller": ('"loop" or "none"', lambda value: value in (None, "loop", "none")),
     "retry_minutes": ("a number of at least 0", _is_not_negative),
+    "overhead_share": ("a share above 0 and at most 1", _is_share),
     "seed": ("a whole number", lambda value: type(value) is int),
     "dry_run": ("true or false", lambda value: isinstance(value, bool)),
     "initial": ("a number of replicas, or a table of them by operator", _is_initial),

@@ -15,6 +15,7 @@ from penstock.engines.microbatch.replica_vote import VotingRules
 from penstock.engines.microbatch.slice_assignment import read_moves
 from penstock.engines.microbatch.snapshot_builder import LOOK_S
 from penstock.engines.port import Capabilities, Plan, Status, check_plan
+from penstock.engines.spark.batch_intervals import make_intervals
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.drain_check import DrainCheck
 from penstock.engines.spark.host_fleet import HostFleet
@@ -97,6 +98,8 @@ class SparkEngine:
         self._snapshot: Snapshot | None = None
         self._wake = threading.Event()
         self._fleet = HostFleet(pipeline, layout)
+        #: How closely batches follow each other; None where that is fixed.
+        self._intervals = make_intervals(timing)
         #: By operator: the replica of slices that were moved, where they stay.
         self._pins: dict[str, dict[int, int]] = {}
 
@@ -207,9 +210,17 @@ class SparkEngine:
         while (remaining_s := self._monitor.remaining_s) > 0:
             if self._wake.wait(min(remaining_s, LOOK_S)):
                 break
-            self._monitor.update()
-        self._monitor.update()
+            self._update()
+        self._update()
         self._snapshot = None
+
+    def _update(self) -> None:
+        """Measure, and let batches follow each other as closely as they may."""
+        self._monitor.update()
+        intervals, batches = self._intervals, {n: t.log.next for n, t in self.trackers.items()}
+        if intervals is not None and intervals.update(self._monitor.clock(), batches):
+            for name in self.trackers.keys() - self._native:  # those may be on hold
+                self._write_command(name)
 
     def observe(self) -> Snapshot:
         """Return what was measured over the last window."""
@@ -261,9 +272,11 @@ class SparkEngine:
         write_command(self.layout, name, self._make_command(name, replicas, hold=hold))
 
     def _make_command(self, name: str, replicas: int, *, hold: bool = False) -> Command:
+        interval_s = self._intervals.interval_s if self._intervals is not None else None
         if name in self._fleet:
-            return self._fleet.make_command(name, hold=hold)
-        return Command(replicas=replicas, hold=hold, pins=self._pins.get(name, {}))
+            return replace(self._fleet.make_command(name, hold=hold), interval_s=interval_s)
+        pins = self._pins.get(name, {})
+        return Command(replicas=replicas, hold=hold, pins=pins, interval_s=interval_s)
 
     def status(self) -> Status:
         """Return the status, with the events and batches since the last call."""

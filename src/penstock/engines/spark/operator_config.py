@@ -35,6 +35,9 @@ class BatchTiming:
     min_interval_s: float = MIN_INTERVAL_S
     #: The window of a snapshot.
     window_s: float = 10.0
+    #: The share of the machine that batches may take beside their rows: the interval follows
+    #: from it, and sources wait for rows. None: the minimum time is fixed.
+    overhead_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,8 @@ class OperatorConfig:
     batch_s: float = BATCH_S
     #: Minimum time from the begin of one batch to that of the next.
     min_interval_s: float = MIN_INTERVAL_S
+    #: Whether its source waits for rows, and answers as soon as there are some.
+    waits_for_rows: bool = False
     #: Keyed state: number of slices (0 without), inputs with a key, allowed lateness.
     slices: int = 0
     keyed: tuple[str, ...] = ()
@@ -123,6 +128,7 @@ def make_operator_config(
         limited_topics=topics,
         batch_s=timing.batch_s,
         min_interval_s=timing.min_interval_s,
+        waits_for_rows=timing.overhead_share is not None,
         idle_s=pipeline.idle_s,
         keeps_batches=kind.source.needs_whole_batches or _feeds_event_time(pipeline, operator),
         whole_commits=options.whole_commits,

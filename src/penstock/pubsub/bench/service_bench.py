@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.spark.cluster.process_times import ProcessTimes, read_process_times
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
@@ -22,7 +23,6 @@ from penstock.pubsub.arrays import Doubles
 from penstock.pubsub.bench.broker_traffic import publish_due, read_notice_times, subscribe_all
 from penstock.pubsub.bench.engine_run import run_engine
 from penstock.pubsub.bench.load import BenchSpec
-from penstock.pubsub.bench.process_times import ProcessTimes, read_process_times
 from penstock.pubsub.bench.request_load import BenchRequests, make_bench_requests
 from penstock.pubsub.bench.service_result import (
     EndToEndResult,

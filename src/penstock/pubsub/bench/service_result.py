@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from penstock.engines.spark.cluster.process_times import ProcessTimes
 from penstock.errors import InputError
-from penstock.pubsub.bench.process_times import ProcessTimes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

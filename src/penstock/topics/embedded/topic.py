@@ -18,7 +18,7 @@ import pyarrow as pa
 from penstock.core.frozen_dict import FrozenDict
 from penstock.errors import DamagedError, InputError, TopicError, TruncatedError
 from penstock.files.atomic import full_disk, replace, sync_directory
-from penstock.topics.embedded.commit import Commit
+from penstock.topics.embedded.commit import COMMITS, Commit
 from penstock.topics.embedded.commit_chain import Chain
 from penstock.topics.embedded.description import (
     DESCRIPTION,
@@ -125,6 +125,11 @@ class Topic:
     def name(self) -> str:
         """The name of the topic, which is that of its directory."""
         return self.directory.name
+
+    @property
+    def commits_directory(self) -> Path:
+        """Where the file of a new commit appears."""
+        return self.directory / COMMITS
 
     @property
     def first(self) -> int:

@@ -1,18 +1,22 @@
 """Where batches end; planned without Spark."""
 
+import threading
 import time
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
 from penstock.engines.microbatch.replica_vote import ReplicaVote, VotingRules, update_memory
+from penstock.engines.spark.io import batch_begin, source
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.plans import BatchPlan
+from penstock.engines.spark.io.source import TASK, TopicReader
 from penstock.engines.spark.operator_config import (
     BatchTiming,
     OperatorConfig,
@@ -247,3 +251,119 @@ def test_rules_reach_the_source_but_not_that_of_sparks_own_state(layout: RunLayo
     assert OperatorConfig.load(layout, "copy").voting == RULES
     native = make_operator_config(pipeline, pipeline.operators["count"], BatchTiming(), RULES)
     assert native.voting is None
+
+
+# --- intervals between batches
+
+
+class Planned:
+    """The planner of an operator, with a time between batches that a command sets."""
+
+    def __init__(self, layout: RunLayout, interval_s: float | None, *, hold: bool = False) -> None:
+        pipeline = build_pipeline()
+        make_topics(pipeline, layout)
+        timing = BatchTiming(min_interval_s=0.0, overhead_share=0.2)
+        make_operator_config(pipeline, pipeline.operators["copy"], timing).save(layout)
+        write_command(layout, "copy", Command(replicas=1, interval_s=interval_s, hold=hold))
+        self.planner, self.topic = BatchPlanner(layout, "copy"), Input(layout, "raw")
+        self.start: dict[str, Any] = {"at": {"raw": 0}, "skips": {}}
+
+    def plan(self) -> int:
+        """Plan a batch, if there is one; return where it ends."""
+        end = self.planner.next_offset(self.start)
+        if end != self.start:
+            self.planner.plan(self.start, end)
+        self.start = end
+        reached: int = end["at"]["raw"]
+        return reached
+
+
+def test_a_command_sets_the_time_between_batches(layout: RunLayout) -> None:
+    planned = Planned(layout, 0.4)
+    planned.topic.put(3, is_complete=True)
+    assert planned.plan() == 3
+    planned.topic.put(2, is_complete=True)
+    assert planned.plan() == 3
+    assert 0 < planned.planner.batch_begin.wait_s <= 0.4
+    time.sleep(planned.planner.batch_begin.wait_s)
+    assert planned.plan() == 5
+
+
+def test_a_full_batch_needs_no_long_interval(layout: RunLayout) -> None:
+    planned = Planned(layout, 60.0)
+    planned.topic.put(3, is_complete=True)
+    assert planned.plan() == 3
+    planned.topic.put(5, is_complete=True)  # the first batches take 8 rows
+    assert planned.plan() == 3
+    planned.topic.put(30, is_complete=True)
+    assert 3 < planned.plan() < planned.plan()
+
+
+def test_a_source_on_hold_answers_at_once(layout: RunLayout) -> None:
+    planned = Planned(layout, None, hold=True)
+    planned.topic.put(3, is_complete=True)
+    assert planned.plan() == 0
+    assert planned.planner.batch_begin.wait_s == 0
+
+
+# --- sources that wait
+
+
+def make_reader(layout: RunLayout, *, waits: bool = True) -> tuple[TopicReader, Input]:
+    pipeline = build_pipeline()
+    make_topics(pipeline, layout)
+    timing = BatchTiming(min_interval_s=0.0, overhead_share=0.2 if waits else None)
+    make_operator_config(pipeline, pipeline.operators["copy"], timing).save(layout)
+    write_command(layout, "copy", Command(replicas=1))
+    return TopicReader(str(layout.run), "copy", TASK, None), Input(layout, "raw")
+
+
+NOTHING: dict[str, Any] = {"at": {"raw": 0}, "skips": {}}
+
+
+def test_a_source_answers_as_soon_as_rows_are_committed(
+    layout: RunLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "IDLE_S", 60.0)
+    monkeypatch.setattr(batch_begin, "IDLE_S", 60.0)
+    reader, topic = make_reader(layout)
+    timer = threading.Timer(0.3, topic.put, (3,), {"is_complete": True})
+    timer.start()
+    began = time.monotonic()
+    end = reader.latestOffset(NOTHING, ReadAllAvailable())
+    assert end["at"] == {"raw": 3}
+    assert 0.2 < time.monotonic() - began < 30
+    timer.join()
+    reader.stop()
+
+
+def test_a_waiting_source_obeys_a_command_at_once(
+    layout: RunLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "IDLE_S", 60.0)
+    monkeypatch.setattr(batch_begin, "IDLE_S", 60.0)
+    reader, _ = make_reader(layout)
+    hold = Command(replicas=1, hold=True)
+    timer = threading.Timer(0.3, write_command, (layout, "copy", hold))
+    timer.start()
+    began = time.monotonic()
+    assert reader.latestOffset(NOTHING, ReadAllAvailable()) == NOTHING
+    assert 0.2 < time.monotonic() - began < 30
+    timer.join()
+
+
+def test_a_source_without_rows_answers_after_a_while(layout: RunLayout) -> None:
+    reader, _ = make_reader(layout)
+    began = time.monotonic()
+    assert reader.latestOffset(NOTHING, ReadAllAvailable()) == NOTHING
+    assert time.monotonic() - began >= 0.9 * batch_begin.IDLE_S
+
+
+def test_a_source_of_fixed_intervals_never_waits(
+    layout: RunLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "IDLE_S", 60.0)
+    reader, _ = make_reader(layout, waits=False)
+    began = time.monotonic()
+    assert reader.latestOffset(NOTHING, ReadAllAvailable()) == NOTHING
+    assert time.monotonic() - began < 30

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 from penstock.core.frozen_dict import FrozenDict
@@ -23,7 +22,7 @@ from penstock.engines.microbatch.slice_assignment import (
     compute_watermark,
     update_loads,
 )
-from penstock.engines.spark.io.backpressure import Backpressure
+from penstock.engines.spark.io.batch_begin import BatchBegin
 from penstock.engines.spark.io.batch_ends import BatchEnds
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, read_command
@@ -62,9 +61,7 @@ class BatchPlanner:
         self.untimed: BatchPlan | None = None
         #: Rows that waited at the last check.
         self.waiting: int | None = None
-        #: Monotonic clock at the last plan; the wall clock may be set back.
-        self.began = -inf
-        self.backpressure = Backpressure(layout, self.config)
+        self.batch_begin = BatchBegin(layout, self.config)
         #: The load of each slice, in seconds per batch.
         self.loads = [0.0] * self.config.slices
 
@@ -75,10 +72,10 @@ class BatchPlanner:
         return {name: topic.refresh() for name, topic in self.topics.items()}
 
     def next_offset(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Return the end of the next batch; the start if there is none yet."""
         self._time_batch(start["at"])
         command = read_command(self.layout, self.config.name)
-        is_early = time.monotonic() < self.began + self.config.min_interval_s
-        if command.hold or is_early or self.backpressure.is_on():
+        if not self.batch_begin.is_allowed(command):
             return start
         self.command = command = self._read_command()
         waiting = {name: self._find_waiting(name, start) for name in self.topics}
@@ -87,6 +84,8 @@ class BatchPlanner:
         rows = self.speed.allot(
             live_rows, command.replicas, self.config.batch_s, self._open_inputs(start["at"])
         )
+        if self.batch_begin.is_early and all(rows[name] >= live_rows[name] for name in rows):
+            return start
         ends = {
             name: self.batch_ends.align(name, queue, queue.find_end(rows[name]))
             for name, queue in waiting.items()
@@ -97,7 +96,7 @@ class BatchPlanner:
             if not self._has_new_watermark(start["at"]) and not is_vote_due:
                 return start
             mark += 1
-        self.began = time.monotonic()
+        self.batch_begin.begin()
         skips = {name: [list(skip) for skip in queue.skips] for name, queue in waiting.items()}
         kept = {name: ranges for name, ranges in skips.items() if ranges}
         return {"at": ends, "skips": kept, **({"mark": mark} if mark else {})}
@@ -118,13 +117,12 @@ class BatchPlanner:
             return
         plan, self.untimed = self.untimed, None
         rows = sum(plan.end.values()) - sum(plan.start.values())
-        seconds = time.monotonic() - self.began
-        self.speed = self.speed.after_unrecorded(rows, len(plan.tasks), seconds)
+        self.speed = self.speed.after_unrecorded(rows, len(plan.tasks), self.batch_begin.age_s)
 
     def _is_idle_vote_due(self, replicas: int) -> bool:
         """Whether a batch without rows shall let replicas decide that have nothing to do."""
-        idle_s = time.monotonic() - self.began
-        return not self.waiting and self.votes.is_idle_due(replicas, idle_s)
+        age_s = self.batch_begin.age_s
+        return not self.waiting and self.votes.is_idle_due(replicas, age_s)
 
     def _open_inputs(self, start: Mapping[str, int]) -> Collection[str]:
         """Return the topics whose last source batch is read in part."""

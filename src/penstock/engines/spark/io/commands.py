@@ -20,6 +20,8 @@ class Command:
     #: The host of each replica, and its share of a core; empty without hosts.
     hosts: tuple[str, ...] = ()
     share: float = 1.0
+    #: Minimum time from the begin of one batch to that of the next; None: that of the config.
+    interval_s: float | None = None
 
 
 def write_command(layout: RunLayout, operator: str, command: Command) -> None:
@@ -36,4 +38,5 @@ def read_command(layout: RunLayout, operator: str) -> Command:
         pins={int(number): home for number, home in data.get("pins", {}).items()},
         hosts=tuple(data.get("hosts", ())),
         share=data.get("share", 1.0),
+        interval_s=data.get("interval_s"),
     )

@@ -6,6 +6,7 @@ function is called inside the sink, and no data row passes the JVM.
 """
 
 import pickle
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from penstock.engines.spark.io.batch_begin import IDLE_S
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.plans import TaskInput
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.files.directory_watch import DirectoryWatch
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import without_event
 
@@ -78,6 +81,7 @@ class TopicReader(DataSourceStreamReader):
     def __init__(self, run: str, operator: str, schema: StructType, topic: str | None) -> None:
         self._run, self._operator, self._schema, self._topic = run, operator, schema, topic
         self._planner: BatchPlanner | None = None
+        self._watch: DirectoryWatch | None = None
 
     @property
     def _batches(self) -> BatchPlanner:
@@ -85,6 +89,20 @@ class TopicReader(DataSourceStreamReader):
         if self._planner is None:
             self._planner = BatchPlanner(RunLayout(Path(self._run)), self._operator, self._topic)
         return self._planner
+
+    @property
+    def _may_wait(self) -> bool:
+        # Spark asks the sources of one query in turn: one of several must not wait
+        return self._topic is None and self._batches.config.waits_for_rows
+
+    @property
+    def _wake_up(self) -> DirectoryWatch:
+        """Notices commits to the topics, and commands."""
+        if self._watch is None:
+            commands = self._batches.layout.order(self._operator).parent
+            topics = (topic.commits_directory for topic in self._batches.topics.values())
+            self._watch = DirectoryWatch([*topics, commands])
+        return self._watch
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Begin with the oldest row."""
@@ -95,8 +113,14 @@ class TopicReader(DataSourceStreamReader):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802, ARG002
-        """Return the end of the next batch; the start if there is no batch."""
-        return self._batches.next_offset(start)
+        """Return the end of the next batch as soon as there is one; the start after a while."""
+        planner, deadline = self._batches, time.monotonic() + IDLE_S
+        while True:
+            end = planner.next_offset(start)
+            wait_s = min(planner.batch_begin.wait_s, deadline - time.monotonic())
+            if end != start or wait_s <= 0 or not self._may_wait:
+                return end
+            self._wake_up.wait(wait_s)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return the end of the topics, so that Spark's progress shows the backlog."""
@@ -122,4 +146,6 @@ class TopicReader(DataSourceStreamReader):
         self._batches.release(end)
 
     def stop(self) -> None:
-        """Nothing is held open."""
+        """Stop watching."""
+        if self._watch is not None:
+            self._watch.close()

@@ -41,6 +41,8 @@ from penstock.topics.schema import EVENT, first_difference, without_event
 #: Where rows are small and of fixed size, the limit of rows is enough.
 _BYTES, _NO_LIMIT = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _SMALL = (NumericType, BooleanType, DateType, TimestampType, TimestampNTZType)
+#: Sources of topics wait for rows themselves, so that Spark need not wait between two questions.
+POLLING = {"spark.sql.streaming.pollingDelay": "10ms"}
 #: Parts of a plan that keep state or move rows between tasks.
 _STATEFUL = (
     *("Aggregate", "Deduplicate", "Join", "MapGroups", "FlatMapGroups", "TransformWithState"),
@@ -149,12 +151,14 @@ def make_query(
         parts = kind.make_query(context)
     checkpoint = str(layout.checkpoint(operator.name).resolve())
     writer = parts.writer.option("checkpointLocation", checkpoint).queryName(operator.name)
+    has_own_source = not kind.reads_outside and not kind.has_spark_state
+    polling = POLLING if config.waits_for_rows and has_own_source else {}
     if available_now and kind.reads_outside:
         writer = writer.trigger(availableNow=True)
 
     def start() -> StreamingQuery:
         try:
-            with active_session(spark), settings(spark, dict(parts.settings)):
+            with active_session(spark), settings(spark, {**polling, **parts.settings}):
                 return writer.start()
         except AnalysisException as wrong:
             hint = "rows come out in append mode: what groups needs df.withWatermark(...)"

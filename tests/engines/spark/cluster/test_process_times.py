@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 
-from penstock.pubsub.bench.process_times import read_process_times
+from penstock.engines.spark.cluster.process_times import read_process_times
 
 
 def test_children_count_while_they_run_and_when_they_have_ended() -> None:

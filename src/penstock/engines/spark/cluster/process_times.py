@@ -7,6 +7,8 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+#: In the command lines of Spark's processes that plan and commit batches.
+_PLANNERS = ("python_streaming_source_runner", "python_streaming_sink_runner")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,19 +17,27 @@ class ProcessTimes:
 
     own_s: float
     jvm_s: float
-    #: Python workers and sources of Spark.
+    #: Python workers, sources and committers of Spark.
     python_s: float
+    #: Of these: sources and committers.
+    planners_s: float
 
     @property
     def total_s(self) -> float:
         """The sum."""
         return self.own_s + self.jvm_s + self.python_s
 
+    @property
+    def overhead_s(self) -> float:
+        """All but the processes that run tasks."""
+        return self.own_s + self.jvm_s + self.planners_s
+
     def __sub__(self, other: "ProcessTimes") -> "ProcessTimes":
         return ProcessTimes(
             own_s=self.own_s - other.own_s,
             jvm_s=self.jvm_s - other.jvm_s,
             python_s=self.python_s - other.python_s,
+            planners_s=self.planners_s - other.planners_s,
         )
 
 
@@ -39,11 +49,15 @@ def read_process_times() -> ProcessTimes:
     # a child may have a smaller number than its parent, so look until nothing is added
     while new := {pid for pid, stat in stats.items() if stat.parent in tree} - tree:
         tree |= new
+    if own not in stats:  # no /proc
+        return ProcessTimes(own_s=0.0, jvm_s=0.0, python_s=0.0, planners_s=0.0)
     jvms = {pid for pid in tree if stats[pid].name == "java"}
+    pythons = tree - jvms - {own}
     return ProcessTimes(
         own_s=stats[own].seconds,
         jvm_s=sum(stats[pid].seconds for pid in jvms),
-        python_s=sum(stats[pid].seconds for pid in tree - jvms - {own}),
+        python_s=sum(stats[pid].seconds for pid in pythons),
+        planners_s=sum(stats[pid].seconds for pid in pythons if _is_planner(pid)),
     )
 
 
@@ -53,6 +67,14 @@ class _Stat:
     parent: int
     name: str
     seconds: float
+
+
+def _is_planner(pid: int) -> bool:
+    try:
+        command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
+    except OSError:  # it has ended
+        return False
+    return any(name in command for name in _PLANNERS)
 
 
 def _read_all() -> Iterator[_Stat]:
