@@ -12,12 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, Protocol
 
-from penstock.engines.spark.run_layout import read_json
 from penstock.errors import InputError, PenstockError, SignalInterrupt
 from penstock.runs.observer import RunObserver, StopRequest
 from penstock.runs.preparation import LaunchOptions
 from penstock.runs.result import RunResult
-from penstock.runs.run_directory import RESULT, default_place
+from penstock.runs.run_directory import RESULT, default_place, read_result
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec, read_spec
 
@@ -142,6 +141,10 @@ def execute(
             raise
     view.show_end(prepared, directory, result)
     if not signals:
+        if options.standby and result.spark is not None and result.spark.ended == "stopped":
+            # its other process was asked to stop: nobody shall start this one again either
+            code = _SIGNALLED + signal.SIGTERM
+            return RunOutcome(result, 1 if result.has_failed else code, is_stopped=True)
         return RunOutcome(result, exit_code(result))
     # a signal hides neither a failure nor lost records
     code = 1 if result.has_failed else _SIGNALLED + signals[-1]
@@ -195,17 +198,14 @@ def prepare_policies(spec: SparkSpec, policies: Sequence[str]) -> dict[str, Prep
 
 def _finished_result(spec: SparkSpec, directory: Path) -> RunResult | None:
     """Return the result of a run with the same spec that has finished."""
-    path = directory / RESULT
-    hint = "remove it: the run resumes and computes its figures again"
-    data = read_json(path, hint)
-    if data is None:
-        return None
     try:
-        result = RunResult.from_json(data)
+        result = read_result(directory / RESULT)
     except InputError as error:
-        raise InputError(error.field, error.problem, hint, str(path)) from None
-    has_finished = result.spark is not None and result.spark.ended == "finished"
-    return result if has_finished and result.spec == spec.to_json() else None
+        hint = "remove it: the run resumes and computes its figures again"
+        raise InputError(error.field, error.problem, hint, error.where) from None
+    if result is None or result.spark is None or result.spark.ended != "finished":
+        return None
+    return result if result.spec == spec.to_json() else None
 
 
 def _changed_file(spec: SparkSpec, directory: Path) -> str:

@@ -39,6 +39,8 @@ class LaunchOptions:
     available_now: bool = False
     #: Operators that may be missing in the pipeline of a resumed run.
     allow_removal: tuple[str, ...] = ()
+    #: Whether it waits while another process runs in the directory, and takes over when that dies.
+    standby: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

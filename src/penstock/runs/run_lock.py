@@ -27,16 +27,37 @@ PATIENCE_S, SHORT_PATIENCE_S = 20.0, 2.0
 SPARK_LOGGERS = ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
+def acquire_soon(lock: Lock, say: Callable[[str], None]) -> None:
+    """Take the lock of a run; wait for the JVM of a killed run to release it."""
+    began_s, is_announced = time.monotonic(), False
+    while True:
+        try:
+            lock.acquire()
+            return
+        except LockedError as error:
+            patience_s = SHORT_PATIENCE_S if error.holder.startswith("process") else PATIENCE_S
+            if time.monotonic() - began_s > patience_s:
+                raise
+            if not is_announced:
+                say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
+                is_announced = True
+            time.sleep(0.1)
+
+
 @contextmanager
-def run_lock(directory: Path, say: Callable[[str], None]) -> Iterator[Lock]:
-    """Hold the lock of a run; wait for the JVM of a killed run to release it."""
+def run_lock(
+    directory: Path,
+    say: Callable[[str], None],
+    acquire: Callable[[Lock, Callable[[str], None]], None] = acquire_soon,
+) -> Iterator[Lock]:
+    """Hold the lock of a run, taken as `acquire` does."""
     try:
         _make_private(directory)
     except OSError as error:
         problem = f"cannot be a run directory: {error.strerror}"
         raise InputError("out", problem, where=str(directory)) from None
     lock = Lock(directory / LOCK)
-    _acquire(lock, say)
+    acquire(lock, say)
     try:
         yield lock
     finally:
@@ -56,22 +77,6 @@ def _make_private(directory: Path) -> None:
             raise
         with suppress(PermissionError):  # another user owns it
             directory.chmod(stat.S_IMODE(directory.stat().st_mode) & ~0o022)
-
-
-def _acquire(lock: Lock, say: Callable[[str], None]) -> None:
-    began_s, is_announced = time.monotonic(), False
-    while True:
-        try:
-            lock.acquire()
-            return
-        except LockedError as error:
-            patience_s = SHORT_PATIENCE_S if error.holder.startswith("process") else PATIENCE_S
-            if time.monotonic() - began_s > patience_s:
-                raise
-            if not is_announced:
-                say(f"{lock.path.parent} is still held by {error.holder}; waiting for it to end")
-                is_announced = True
-            time.sleep(0.1)
 
 
 def remove_empty_run(directory: Path) -> bool:

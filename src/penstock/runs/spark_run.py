@@ -43,6 +43,7 @@ from penstock.runs.result import RunResult
 from penstock.runs.result_parts import RunScores
 from penstock.runs.run_directory import JOURNAL, SPEC_FILE, finish_run, open_run
 from penstock.runs.run_lock import (
+    acquire_soon,
     remove_empty_run,
     run_lock,
     spark_errors,
@@ -53,6 +54,7 @@ from penstock.runs.spark_launch import SparkLauncher
 from penstock.runs.spark_preparation import PreparedSparkRun
 from penstock.runs.spark_result import RecordBalance, SparkResult
 from penstock.runs.spark_scores import SparkScores, offered_rate, records
+from penstock.runs.standby import Standby
 from penstock.runs.tick_json import add_spent, rename_operators
 
 _LOG = logging.getLogger(__name__)
@@ -69,10 +71,14 @@ def run_on_spark(
 ) -> RunResult:
     """Run it to its end, or continue the run in the directory; return its result.
 
-    A signal handler or another thread may ask it to stop.
+    A signal handler or another thread may ask it to stop. A standby waits until no other process
+    runs there; if that one ended by itself, its result is returned.
     """
     check_java()
-    with run_lock(directory, watch.say) as lock:
+    standby = Standby(directory) if options.standby else None
+    with run_lock(directory, watch.say, standby.acquire if standby else acquire_soon) as lock:
+        if standby and standby.ended is not None:
+            return standby.ended
         is_new = not (directory / SPEC_FILE).is_file()
         _LOG.info("run %s in %s", "starts" if is_new else "resumes", directory)
         if not is_new:  # before anything of the run is touched
