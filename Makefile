@@ -20,7 +20,7 @@ define check_rooms
 	done
 endef
 
-.PHONY: help setup demo test test-browser test-decentralized test-prometheus test-kafka lint unit slow coverage spark format docs bench \
+.PHONY: help setup demo test test-browser test-decentralized test-prometheus test-kafka test-cluster lint unit slow coverage spark format docs bench \
 	chaos chaos-pubsub soak reproduce lock clean
 
 help:            ## list these targets
@@ -90,6 +90,9 @@ docs: setup      ## make docs/api.md and docs/policies.md from docstrings and re
 
 bench: setup     ## every benchmark (or ONLY="state nexmark"), side by side -> docs/benchmarks.md
 	@$(BIN)/python scripts/bench.py docs/benchmarks.md $(ONLY)
+
+test-cluster: setup ## a standalone cluster of Spark on this machine; a worker is killed
+	@$(BIN)/pytest -n 0 -m long -rs tests/cluster
 
 chaos: setup     ## kill processes of a pipeline on Spark 100 times, compare with an oracle; then long tests; 30 minutes
 	@$(BIN)/python -m tests.tools.chaos --kills 100 $(if $(SEED),--seed $(SEED))

@@ -14,7 +14,7 @@ from penstock.core.executors import ExecutorRules
 from penstock.engines.event_json import event_fields
 from penstock.engines.events import kind_of
 from penstock.engines.spark.cluster.executors import Executors
-from penstock.engines.spark.cluster.masters import parse_executors, parse_master
+from penstock.engines.spark.cluster.masters import executor_settings, parse_executors, parse_master
 from penstock.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +169,8 @@ def test_a_plan_may_keep_more_than_replicas_need() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["yarn", "local-cluster[4,1]", "local-cluster[4,1,1g]", "local[*]", "local[0]", ""]
+    "text",
+    ["mesos://a:1", "local-cluster[4,1]", "local-cluster[4,1,1g]", "local[*]", "local[0]", ""],
 )
 def test_a_master_that_is_none(text: str) -> None:
     with pytest.raises(InputError, match="--master"):
@@ -179,6 +180,42 @@ def test_a_master_that_is_none(text: str) -> None:
 def test_masters_are_what_spark_understands() -> None:
     assert parse_master("local-cluster[4, 2, 1024]").url == "local-cluster[4,2,1024]"
     assert parse_master("local[8]").url == "local[8,3]"
+
+
+def test_a_cluster_that_exists_takes_settings_of_spark(tmp_path: Path) -> None:
+    chosen = {"spark.executor.cores": "2", "spark.executor.memory": "1500m", "spark.ui.port": "1"}
+    master = parse_master("spark://one:7077", chosen)
+    assert (master.url, master.cores, master.memory_mb) == ("spark://one:7077", 2, 1500)
+    assert not master.is_on_this_machine
+    assert parse_master("spark://127.0.0.1:7077").is_on_this_machine
+    settings = executor_settings(master, 1, tmp_path)
+    assert settings["spark.ui.port"] == "1"
+    assert settings["spark.authenticate"] == "false"
+    assert parse_executors("2:40", master) == (2, 40)
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("executor.cores=2", "no setting of Spark"),
+        ("spark.dynamicAllocation.enabled=true", "set by Penstock"),
+        ("spark.authenticate.secret=word", "stored in the run directory"),
+        ("spark.executor.cores=many", "whole number"),
+        ("spark.executor.memory=2", "a size such as 2g"),
+        ("spark.executor.memory=100m", "too little"),
+    ],
+)
+def test_settings_that_are_refused(setting: str, problem: str) -> None:
+    key, _, value = setting.partition("=")
+    with pytest.raises(InputError, match=problem):
+        parse_master("spark://one:7077", {key: value})
+
+
+def test_settings_need_a_cluster_that_exists() -> None:
+    with pytest.raises(InputError, match="cluster that exists"):
+        parse_master("local[4]", {"spark.executor.cores": "2"})
+    with pytest.raises(InputError, match="is needed with --master yarn"):
+        parse_executors(None, parse_master("yarn"))
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class RunOptions(CommonOptions, total=False):
     dry_run: bool
     #: Target length of a batch; a speed-up does not divide it.
     batch_s: float
-    #: "local-cluster[WORKERS,CORES,MB]", or "local[N]"; default: one process.
+    #: "spark://HOST:PORT", "local-cluster[WORKERS,CORES,MB]", or "local[N]"; default: one process.
     master: str
     #: The fewest and the most executors, such as "1:4".
     executors: str
@@ -67,6 +67,8 @@ class RunOptions(CommonOptions, total=False):
     #: Batches follow each other at once while they take less than this share of the machine beside
     #: their rows, such as 0.2; default: two batches a second at most.
     overhead_share: float
+    #: Settings of Spark for a cluster that exists, such as {"spark.executor.cores": "2"}.
+    conf: Mapping[str, str]
 
 
 def spec_fields(

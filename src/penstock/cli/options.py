@@ -98,7 +98,9 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     given: dict[str, str] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
-        name = name.strip().replace("-", "_")
+        name = name.strip()
+        if not name.startswith("spark."):  # names of ours
+            name = name.replace("-", "_")
         if not sign or not name or not value.strip():
             raise InputError(option, f"must be name=value, got {pair!r}")
         if name in given:

@@ -62,10 +62,10 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="decide, but change nothing")
     about = "maximum size of the journal in MB (default: 80)"
     add("--journal-mb", type=float, metavar="N", help=about)
-    add(
-        "--master", metavar="M", help="local-cluster[WORKERS,CORES,MB], or local[N] for one process"
-    )
+    about = "spark://HOST:PORT, local-cluster[WORKERS,CORES,MB], or local[N] for one process"
+    add("--master", metavar="M", help=about)
     add("--executors", metavar="A:B", help="minimum and maximum executors (default: 1:WORKERS)")
+    add_pairs(parser, "--conf", "setting of Spark on a cluster, such as spark.executor.cores=2")
 
 
 def run_pipeline(args: argparse.Namespace) -> int:
@@ -77,7 +77,9 @@ def run_pipeline(args: argparse.Namespace) -> int:
     _check_options(args)
     out = Path(args.out) if args.out else None
     options = LaunchOptions(
-        available_now=args.available_now, allow_removal=tuple(args.allow_removal)
+        available_now=args.available_now,
+        allow_removal=tuple(args.allow_removal),
+        standby=args.standby,
     )
     if args.compare is not None:
         names = [name.strip() for name in args.compare.split(",") if name.strip()]
@@ -134,6 +136,7 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
         journal_mb=args.journal_mb,
         retry_minutes=args.retry_for,
         overhead_share=args.overhead_share,
+        conf=parse_pairs(args.conf, "--conf"),
     )
 
 
@@ -141,9 +144,12 @@ def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other."""
     if args.resume is not None:
         given = args.pipeline or args.policy or args.compare or args.param or args.guard
-        if given or args.controller or args.set or args.master or args.executors:
+        if given or args.controller or args.set or args.master or args.executors or args.conf:
             hint = "use --resume DIR without them, or start another run"
             raise InputError("--resume", "takes its options from run.toml", hint)
+    elif args.standby and not (args.out or args.resume):
+        hint = "name its directory with --out DIR or --resume DIR"
+        raise InputError("--standby", "waits beside a run in the same directory", hint)
     elif args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
     elif args.compare is not None and args.controller == "none":

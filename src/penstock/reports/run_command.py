@@ -36,6 +36,7 @@ _PAIRS = {
     "workload_params": "--workload-param",
     "profile": "--profile",
     "build_args": "--set",
+    "conf": "--conf",
 }
 
 

@@ -19,6 +19,7 @@ from penstock.engines.spark.cluster.session import (
     start_session,
     task_slots,
 )
+from penstock.engines.spark.cluster.shared_directory import check_shared
 from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.cluster.worker_process import needed_modules, write_module_list
 from penstock.engines.spark.engine import SparkEngine
@@ -99,6 +100,9 @@ class SparkLauncher:
             )
         ending_with.callback(end_session, session)
         silence_accumulator_server(session)
+        if self._master.cluster:
+            self._watch.say(f"topics are files: all executors need {self._layout.run}")
+            check_shared(session, self._layout.run, self._room)
         write_module_list(module_list(log), modules.result())
         return session
 

@@ -129,7 +129,7 @@ def prepare_spark_run(
         else build_pipeline(spec.pipeline, spec.build_args)
     )
     topology = pipeline.check_scaled()
-    master = parse_master(spec.master) if spec.master is not None else None
+    master = _read_master(spec)
     executors = choose_executors(spec, master, pipeline)
     load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
@@ -169,6 +169,15 @@ def prepare_spark_run(
     )
     _ask_once(prepared)
     return prepared
+
+
+def _read_master(spec: SparkSpec) -> Master | None:
+    settings = {key: str(value) for key, value in spec.conf.items()}
+    if spec.master is not None:
+        return parse_master(spec.master, settings)
+    if settings:
+        raise InputError("--conf", "needs a cluster", "add --master spark://HOST:PORT")
+    return None
 
 
 def _load(spec: SparkSpec, pipeline: Pipeline, given: Workload | None) -> Workload | None:

@@ -85,7 +85,7 @@ class SparkSpec(RunSpec):
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
         *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
         *("controller", "dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
-        "overhead_share",
+        *("overhead_share", "conf"),
     )
 
     pipeline: str
@@ -100,7 +100,8 @@ class SparkSpec(RunSpec):
     dry_run: bool = False
     #: Length of a batch; it is never sped up.
     batch_s: float = 1.0
-    #: Where Spark runs, local-cluster[4,1,1024]; None: one process with room for all replicas.
+    #: Where Spark runs: spark://HOST:PORT, local-cluster[4,1,1024], local[8]; None: one process
+    #: with room for all replicas.
     master: str | None = None
     #: The fewest and the most executors, 1:4; None: one up to all workers, if there are any.
     executors: str | None = None
@@ -112,6 +113,8 @@ class SparkSpec(RunSpec):
     #: The share of the machine that batches may take beside their rows, while they follow each
     #: other as closely as they can; None: two batches a second at most.
     overhead_share: float | None = None
+    #: Settings of Spark on a cluster that exists, such as {"spark.executor.cores": "2"}.
+    conf: Mapping[str, Any] = field(default_factory=FrozenDict)
 
     def __post_init__(self) -> None:
         # the default is left out of files, which earlier versions read, too

@@ -6,7 +6,7 @@ from typing import Any
 from penstock.errors import InputError, nearest
 
 #: Fields that are tables of parameters.
-TABLES = ("params", "guards", "workload_params", "profile", "build_args")
+TABLES = ("params", "guards", "workload_params", "profile", "build_args", "conf")
 #: Earlier names of fields, which old files have.
 EARLIER_NAMES = {"numbers": "build_args"}
 

@@ -99,6 +99,7 @@ def _add_run(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> No
         resume=None,
         allow_removal=[],
         available_now=False,
+        standby=False,
     )
 
 

@@ -15,9 +15,11 @@ examples:
   penstock run images --metrics-port 9464                   /metrics for Prometheus
   penstock run words --controller none --speed-up 20        each replica decides alone
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
+  penstock run ./mine.py --master spark://host:7077 --executors 1:8 --conf spark.executor.cores=2
   penstock run --resume runs/images-pulsar-queueing-...     resume a stopped run
   penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
   penstock run ./mine.py --out runs/mine --available-now    process what is there, then end
+  penstock run ./mine.py --out runs/mine --standby          take over when the first one dies
 
 Production mode: a pipeline without @produces reads rows from outside. It takes no --workload and
 runs until it is stopped, or for --minutes. penstock status RUN shows its health, penstock stop RUN
@@ -48,6 +50,10 @@ Failures: an operator that fails for a reason outside its function is restarted 
 for --retry-for minutes. A function that fails twice on the same rows ends the run, unless it has
 on_error="dead-letter". Ctrl-C stops after the running batches; a second Ctrl-C stops at once.
 No data is lost in either case.
+
+--standby: start the same command twice, with the same --out. One runs, the other one waits and
+takes over when the first and its JVM are gone. If the first ends by itself or is stopped, the other
+one ends, too, with its result.
 
 exit codes:
   0          finished: the workload or --minutes are over
@@ -81,3 +87,5 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--allow-removal", action="append", default=[], metavar="NAME", help=about)
     about = "production mode: process what is there now, then end; for cron and orchestrators"
     add("--available-now", action="store_true", help=about)
+    about = "wait while another process runs in the directory; take over when it dies"
+    add("--standby", action="store_true", help=about)

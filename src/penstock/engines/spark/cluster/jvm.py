@@ -27,7 +27,7 @@ from penstock.engines.child_process import prepare_child
 
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-#: The JVM listens on this machine only.
+#: Where a JVM listens for this machine only.
 LOOPBACK = "127.0.0.1"
 
 #: The JVM processes that this process has started.
@@ -35,21 +35,27 @@ _started: list["subprocess.Popen[bytes]"] = []
 
 
 def start_gateway(
-    conf: SparkConf, directory: Path, output: IO[bytes], lock: int | None = None
+    conf: SparkConf,
+    directory: Path,
+    output: IO[bytes],
+    lock: int | None = None,
+    address: str | None = LOOPBACK,
 ) -> Any:
     """Start a JVM with these settings and connect to it.
 
     Settings are visible on its command line, so they must contain no secrets. The JVM writes its
     connection data to the directory and its output to `output`; it inherits the lock descriptor.
+    It listens on the address; None lets Spark choose one that other machines reach.
     """
     connection = directory / "connection"
     connection.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "SPARK_CONNECT_MODE": "0",
-        "SPARK_LOCAL_IP": LOOPBACK,
         _CONNECTION: str(connection),
     }
+    if address is not None:
+        environment["SPARK_LOCAL_IP"] = address
     try:
         process = _spawn(
             _command(conf),

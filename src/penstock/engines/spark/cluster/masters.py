@@ -3,48 +3,91 @@
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import penstock
+from penstock.core.frozen_dict import FrozenDict
 from penstock.errors import InputError
 
 #: The least memory with which Spark starts an executor, in megabytes.
 MIN_MB = 512
 _CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]")
 _LOCAL = re.compile(r"local\[\s*(\d+)\s*\]")
+#: How addresses of clusters that exist begin.
+_CLUSTERS = ("spark://", "yarn", "k8s://")
+_LOOPBACK_MASTER = re.compile(r"spark://(127\.0\.0\.1|localhost):")
+_CORES, _MEMORY = "spark.executor.cores", "spark.executor.memory"
+#: Settings of Spark on which the engine relies, by their beginning.
+_OURS = (
+    *("spark.master", "spark.app.name", "spark.submit.deployMode", "spark.dynamicAllocation."),
+    *("spark.python.daemon.module", "spark.python.worker.reuse", "spark.sql.streaming."),
+    *("spark.decommission.", "spark.task.maxFailures", "spark.executor.instances"),
+)
+_SECRET = re.compile("secret|password|token|credential", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Master:
     """Where replicas run: one process, or workers with one executor each."""
 
-    #: None: one process without executors.
+    #: Workers that are started with the session; None: one process, or a cluster that exists.
     workers: int | None = None
     #: Concurrent tasks, per executor or of the process.
     cores: int
     memory_mb: int = 0
+    #: The address of a cluster that exists; empty: Spark runs on this machine alone.
+    cluster: str = ""
+    #: Settings of Spark that the user chose.
+    settings: Mapping[str, str] = field(default_factory=FrozenDict)
 
     @property
     def url(self) -> str:
         """The master URL for Spark. A task is tried three times."""
+        if self.cluster:
+            return self.cluster
         if self.workers is None:
             return f"local[{self.cores},3]"
         return f"local-cluster[{self.workers},{self.cores},{self.memory_mb}]"
 
+    @property
+    def has_executors(self) -> bool:
+        """Whether tasks run in executors, whose number can change."""
+        return bool(self.cluster) or self.workers is not None
 
-def parse_master(text: str) -> Master:
-    """Parse the value of `--master`.
+    @property
+    def is_on_this_machine(self) -> bool:
+        """Whether all its processes listen on the loopback address."""
+        return not self.cluster or bool(_LOOPBACK_MASTER.match(self.cluster))
+
+
+def parse_master(text: str, settings: Mapping[str, str] = FrozenDict()) -> Master:
+    """Parse the value of `--master`, with the settings of `--conf`.
 
     >>> parse_master("local-cluster[4,1,1024]").workers
     4
+    >>> parse_master("spark://one:7077", {"spark.executor.cores": "2"}).cores
+    2
     """
+    check_settings(settings)
+    if text.strip().startswith(_CLUSTERS):
+        return Master(
+            cluster=text.strip(),
+            cores=_read_cores(settings.get(_CORES, "1")),
+            memory_mb=_read_mb(settings.get(_MEMORY, "1g")),
+            settings=FrozenDict(settings),
+        )
+    if settings:
+        hint = "give --master spark://HOST:PORT, too; local masters have their own settings"
+        raise InputError("--conf", "sets how Spark runs on a cluster that exists", hint)
     if match := _LOCAL.fullmatch(text.strip()):
         master = Master(cores=int(match[1]))
     elif match := _CLUSTER.fullmatch(text.strip()):
         workers, cores, memory_mb = map(int, match.groups())
         master = Master(workers=workers, cores=cores, memory_mb=memory_mb)
     else:
-        hint = "local[8], or local-cluster[4,1,1024]: workers, cores and megabytes of each"
+        hint = "spark://HOST:PORT, yarn, k8s://..., local[8], or local-cluster[4,1,1024]"
         raise InputError("--master", f"cannot be read: {text!r}", hint)
     if not master.cores or master.workers == 0:
         raise InputError("--master", f"needs at least one worker and one core, got {text!r}")
@@ -54,24 +97,65 @@ def parse_master(text: str) -> Master:
     return master
 
 
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuse settings that Penstock makes itself, and secrets, which the run directory would hold.
+
+    >>> check_settings({"spark.executor.cores": "2"})
+    """
+    for key in settings:
+        if not key.startswith("spark."):
+            hint = "such as spark.executor.memory=2g"
+            raise InputError("--conf", f"{key!r} is no setting of Spark", hint)
+        if key.startswith(_OURS):
+            raise InputError("--conf", f"{key} is set by Penstock", "leave it out")
+        if _SECRET.search(key):
+            hint = "put it into spark-defaults.conf in SPARK_CONF_DIR, which Spark reads itself"
+            raise InputError("--conf", f"{key} would be stored in the run directory", hint)
+
+
+def _read_cores(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}", text):
+        raise InputError("--conf", f"{_CORES} must be a whole number from 1, got {text!r}")
+    return int(text)
+
+
+def _read_mb(text: str) -> int:
+    """Read a size as Spark writes it, to megabytes.
+
+    >>> _read_mb("2g"), _read_mb("1500m")
+    (2048, 1500)
+    """
+    match = re.fullmatch("([1-9][0-9]{0,8})([mg])b?", text.lower())
+    if match is None:
+        raise InputError("--conf", f"{_MEMORY} must be a size such as 2g or 1500m, got {text!r}")
+    size_mb = int(match[1]) * (1024 if match[2] == "g" else 1)
+    if size_mb < MIN_MB:
+        problem = f"{_MEMORY}={text} is too little for an executor"
+        raise InputError("--conf", problem, f"at least {MIN_MB}m")
+    return size_mb
+
+
 def parse_executors(text: str | None, master: Master | None) -> tuple[int, int] | None:
     """Parse the value of `--executors` to (min, max); None in local mode.
 
     >>> parse_executors("1:3", parse_master("local-cluster[4,1,1024]"))
     (1, 3)
     """
-    if master is None or master.workers is None:
+    if master is None or not master.has_executors:
         if text is None:
             return None
         problem = "there are no executors in local mode: all replicas share one process"
         raise InputError("--executors", problem, "add --master 'local-cluster[4,1,1024]'")
-    match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", text or f"1:{master.workers}")
+    if text is None and master.workers is None:
+        problem = f"is needed with --master {master.cluster}"
+        raise InputError("--executors", problem, "LOW:HIGH, such as 1:4")
+    match = re.fullmatch(r"\s*(\d{1,6})\s*:\s*(\d{1,6})\s*", text or f"1:{master.workers}")
     if match is None:
         raise InputError("--executors", f"cannot be read: {text!r}", "LOW:HIGH, such as 1:4")
     low, high = int(match[1]), int(match[2])
     if low < 1 or low > high:
         raise InputError("--executors", f"needs 1 <= LOW <= HIGH, got {low}:{high}")
-    if high > master.workers:
+    if master.workers is not None and high > master.workers:
         problem = f"{high} are more than the {master.workers} workers of {master.url}"
         raise InputError("--executors", problem, "a worker has room for one")
     return low, high
@@ -108,7 +192,18 @@ def executor_settings(master: Master, first: int, tmp: Path) -> dict[str, str]:
         # executors find the same modules as the driver
         "spark.executorEnv.PYTHONPATH": str(Path.cwd()),
         "spark.task.maxFailures": "3",
+        **(_settings_of_cluster(master) if master.cluster else {}),
     }
+
+
+def _settings_of_cluster(master: Master) -> dict[str, str]:
+    """Return what executors need that do not inherit the environment of this process."""
+    package = Path(penstock.__file__).parents[1]
+    settings = {"spark.executorEnv.PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(package)])}
+    if master.cluster.startswith("spark:"):
+        # its daemons would have to know the secret, too: let users set that, with the secret
+        settings["spark.authenticate"] = "false"
+    return {**settings, **master.settings}
 
 
 def _executor_logging(tmp: Path) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql.utils import is_remote
 
 from penstock.engines.spark.cluster.jvm import LOOPBACK, kill_jvm, link_home, start_gateway
 from penstock.engines.spark.cluster.masters import Master, executor_settings
-from penstock.engines.spark.cluster.worker_process import set_module_list
+from penstock.engines.spark.cluster.worker_process import VARIABLE, set_module_list
 from penstock.engines.spark.io.sink import TopicTarget
 from penstock.engines.spark.native_state.repartition import STORE
 from penstock.errors import InputError
@@ -22,6 +22,8 @@ from penstock.errors import InputError
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 #: Scratch directory of Spark: inside the run, so that a kill leaves no files elsewhere.
 _SCRATCH = "spark.local.dir"
+#: The Python of executors.
+_PYTHON = "spark.pyspark.python"
 #: The maximum size of Spark's log on disk, in megabytes.
 MAX_LOG_MB = 10
 
@@ -31,10 +33,11 @@ _LOCAL_FILES = {
     "fs.file.impl.disable.cache": "true",
 }
 
+#: Accept connections from this machine only.
+_THIS_MACHINE = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+
 SETTINGS = {
-    # accept connections from this machine only, and only with the secret
-    "spark.driver.host": LOOPBACK,
-    "spark.driver.bindAddress": LOOPBACK,
+    # accept connections with the secret only
     "spark.authenticate": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -95,15 +98,20 @@ def start_session(
     conf = SparkConf(loadDefaults=False)
     master = master or Master(cores=slots)
     conf.setMaster(master.url).setAppName(name)
-    extra = {} if master.workers is None else executor_settings(master, executors, scratch)
-    for key, value in {**SETTINGS, **extra}.items():
+    place = _THIS_MACHINE if master.is_on_this_machine else {}
+    extra = executor_settings(master, executors, scratch) if master.has_executors else {}
+    for key, value in {**SETTINGS, **place, **extra}.items():
         conf.set(key, value)
     conf.set(_SCRATCH, str(scratch))
     conf.set("spark.driver.extraJavaOptions", f'{_logging(log)} "-Djava.io.tmpdir={scratch}"')
     set_module_list(module_list(log))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if master.cluster:  # executors there do not inherit this environment
+        os.environ["PYSPARK_PYTHON"] = master.settings.get(_PYTHON, sys.executable)
+        conf.set(f"spark.executorEnv.{VARIABLE}", str(module_list(log)))
+    address = LOOPBACK if master.is_on_this_machine else None
     with link_home(scratch / "home"), log.with_suffix(".out").open("ab") as stream:
-        gateway = start_gateway(conf, scratch, stream, lock)
+        gateway = start_gateway(conf, scratch, stream, lock, address)
     if master.workers is not None:  # only now: start settings are visible on the command line
         conf.set("spark.authenticate.secret", token_hex(32))
     try:
