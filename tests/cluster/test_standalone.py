@@ -3,7 +3,6 @@
 Run by `make test-cluster`; everything is on this machine, so the run directory is shared.
 """
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -82,7 +81,7 @@ def test_a_worker_is_killed_and_every_row_is_there_once(
     chosen = options(tmp_path, cluster, "--executors", "1:2", "--out", str(run))
     with started(run, *chosen) as command:
         until(command, run, 500)
-        cluster.kill_worker(0)
+        cluster.kill_busy_worker()
         killed_at = len(ids(run))
         until(command, run, killed_at + 500)
         cluster.add_worker()
@@ -95,5 +94,5 @@ def test_a_worker_is_killed_and_every_row_is_there_once(
     assert len(counts) > 4_000
     assert result["records"]["lost"] == 0
     journal = (run / "journal.jsonl").read_text()
-    assert json.dumps({"why": "lost"})[1:-1] in journal, "the lost executor is told"
+    assert '"why":"lost"' in journal, "the lost executor is told"
     assert cluster.executors() >= 2

@@ -1,7 +1,6 @@
 """A standalone Spark cluster on this machine: a master and workers from PySpark's own package."""
 
 import os
-import re
 import signal
 import subprocess
 import time
@@ -60,18 +59,18 @@ class StandaloneCluster:
         self._workers.append(self._start(name, f"{_CLASS}.worker.Worker", *options))
         self._until(lambda: "Successfully registered with master" in self._log(name), name)
 
-    def kill_worker(self, number: int) -> None:
-        """Kill a worker and its executors, as when a machine is lost."""
+    def kill_busy_worker(self) -> None:
+        """Kill a worker that has executors, and these, as when a machine is lost."""
+        number = next(n for n in range(len(self._workers)) if self._launched(n))
         os.killpg(self._workers[number].pid, signal.SIGKILL)
         self._workers[number].wait()
 
     def executors(self) -> int:
         """How many executors were started on all workers."""
-        return len(re.findall("Asked to launch executor", "".join(map(self._log, self._names))))
+        return sum(map(self._launched, range(len(self._workers))))
 
-    @property
-    def _names(self) -> list[str]:
-        return [f"worker-{number}" for number in range(len(self._workers))]
+    def _launched(self, number: int) -> int:
+        return self._log(f"worker-{number}").count("Asked to launch executor")
 
     def _start(self, name: str, *words: str) -> "subprocess.Popen[bytes]":
         with (self._directory / f"{name}.log").open("ab") as log:

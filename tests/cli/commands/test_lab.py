@@ -177,3 +177,30 @@ def test_a_policy_is_scored_on_its_objective(ran: Path, tmp_path: Path, capsys: 
     assert cell["has_pause"] and cell["tuned"] in (None, "static")
     assert main([*argv[:3], "--policy", "hpa-cup"]) == 2
     assert "did you mean 'hpa-cpu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--executors", "2"], "--executors: needs a cluster"),
+        (["--conf", "spark.executor.cores=2"], "--conf: needs a cluster"),
+        (["--master", "spark://one:7077", "--jobs", "2"], "--jobs: is for this machine"),
+        (["--master", "spark://one:7077"], "--executors: is needed with --master"),
+        (["--master", "nowhere", "--executors", "2"], "--master: cannot be read"),
+    ],
+)
+def test_options_of_a_cluster_that_do_not_fit(
+    tmp_path: Path, capsys: Capture, options: list[str], problem: str
+) -> None:
+    (tmp_path / "small.toml").write_text(GRID)
+    command = ["lab", "run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out")]
+    assert main([*command, *options]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_on_spark_are_not_spread_over_a_cluster(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "spark.toml").write_text('on = "spark"\n[base]\nquery = "images"\n')
+    command = ["lab", "run", str(tmp_path / "spark.toml"), "--out", str(tmp_path / "out")]
+    assert main([*command, "--master", "spark://one:7077", "--executors", "2"]) == 2
+    assert "--master: spreads simulated runs" in capsys.readouterr().err

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, zip_longest
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from penstock.core.progress import WorkProgress
 from penstock.errors import InputError, PenstockError
@@ -30,6 +31,15 @@ RESULTS = "results"
 GRID_FILE = "grid.toml"
 #: Folder with one directory per run, for runs with more files than a result.
 RUNS = "runs"
+
+
+class TaskMap(Protocol):
+    """Applies a module-level function to items somewhere, and yields (index, result) when ready."""
+
+    def __call__(
+        self, function: Callable[[Any], Any], items: Sequence[Any], /
+    ) -> Iterator[tuple[int, Any]]:
+        """Begin; the order of the results is open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +69,15 @@ def run_all(
     jobs: int | None = None,
     progress: Callable[[WorkProgress], None] | None = None,
     failed: Callable[[PenstockError], None] | None = None,
+    apply: TaskMap | None = None,
 ) -> dict[str, list[Result]]:
     """Run every spec of every cell and return the results in the same order.
 
     With `out`, each result is stored as `results/<cell>-<seed>.json` in that directory. A run with
     a stored result is executed again only if its spec, or the inputs that its backend names, have
-    changed. `jobs` is the number of processes, by default one per core. A failed run ends all
-    others; with `failed`, that function gets the error and the other runs continue.
+    changed. `jobs` is the number of processes, by default one per core; `apply` executes them
+    elsewhere. A failed run ends all others; with `failed`, that function gets the error and the
+    other runs continue.
     """
     tasks = list(_list_tasks(specs, backend, out))
     results = {task.name: old for task in tasks if (old := _read_current(task)) is not None}
@@ -73,10 +85,12 @@ def run_all(
     report, kept = progress or (lambda _: None), len(results)
     _LOG.info("grid of %d runs starts, %d have results", len(tasks), kept)
     report(WorkProgress(total=len(tasks), kept=kept, done=0))
-    for done, (index, result) in enumerate(map_in_parallel(_run_task, todo, jobs), 1):
+    apply = apply or partial(map_in_parallel, jobs=jobs)
+    for done, (index, result) in enumerate(apply(_run_task, todo), 1):
         _LOG.debug("run %s ended, %d of %d", todo[index].name, done, len(todo))
         if not isinstance(result, PenstockError):
-            results[todo[index].name] = result
+            _store(todo[index], result)
+            results[todo[index].name] = result.result
         elif failed is not None:
             failed(result)
         else:
@@ -179,17 +193,27 @@ def _run_name(cell: str, spec: AnySpec) -> str:
     return f"{cell}-{spec.seed}"
 
 
-def _run_task(task: _Task[S]) -> Result | PenstockError:
-    """Execute one task in the current process, and store its result."""
+class _Done(NamedTuple):
+    """What a task computed, and the digest of its inputs when it began."""
+
+    inputs: str
+    result: Result
+
+
+def _run_task(task: _Task[S]) -> _Done | PenstockError:
+    """Execute one task in the current process."""
     try:
         inputs = task.backend.inputs(task.spec)  # before the run, which may take hours
-        result = task.backend.run(task.spec, task.place)
-        if task.file is not None:
-            head = {"version": VERSION, "spec": _spec_json(task), "inputs": inputs}
-            write_json(task.file, {**head, "result": result})
+        return _Done(inputs, task.backend.run(task.spec, task.place))
     except PenstockError as error:  # only its text can be pickled for sure
         return PenstockError(f"run {task.name}: {error}")
-    return result
+
+
+def _store(task: _Task[S], done: _Done) -> None:
+    """Write the result of a task, if results are kept."""
+    if task.file is not None:
+        head = {"version": VERSION, "spec": _spec_json(task), "inputs": done.inputs}
+        write_json(task.file, {**head, "result": done.result})
 
 
 def _read_current(task: _Task[S]) -> Result | None:
