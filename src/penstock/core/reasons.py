@@ -40,7 +40,7 @@ class Reason(StrEnum):
     AT_MINIMUM = "at-minimum", "one replica is the least an operator can have", True
     SCALING_WILL_NOT_HELP = (
         "scaling-will-not-help",
-        "one slice of the state keeps a replica busy, and a slice cannot be shared",
+        "more replicas would not help: one slice, or something beside the replicas, is the limit",
     )
     # response times
     RESPONSE_ABOVE_OBJECTIVE = (
