@@ -24,6 +24,7 @@ def fake(directory: Path, name: str, body: str) -> None:
         ("echo 'java version \"1.8.0_402\"' >&2", "exit 0", "found Java 8"),
         (None, "exit 0", "found none"),
         ("echo 'openjdk version \"21\" 2023' >&2", "exit 1", "needs Python 3.11"),
+        ("exit 0", 'case "$2" in *">= (3, 15)"*) exit 1 ;; esac', "have no wheels"),
     ],
 )
 def test_one_clear_line(tmp_path: Path, java: str | None, python: str, message: str) -> None:
