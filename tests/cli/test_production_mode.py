@@ -1,10 +1,12 @@
 """Pipelines whose rows come from outside: how a run is named, stated and bounded."""
 
 import math
+import re
 from pathlib import Path
 
 import pytest
 
+from penstock.cli.commands.run import EXAMPLES
 from penstock.cli.main import main
 from penstock.errors import InputError
 from penstock.reports.run_statement import start_statement
@@ -74,6 +76,16 @@ def test_what_asks_for_a_workload_is_refused(
 ) -> None:
     assert main(["run", shop, *options]) == 2
     assert f"error: {option}: shop has no topic to fill" in capsys.readouterr().err
+
+
+def test_help_and_readme_say_how_it_is_used() -> None:
+    told = [EXAMPLES, (Path(__file__).parents[2] / "README.md").read_text()]
+    for text in (" ".join(text.lower().split()) for text in told):
+        assert "production mode" in text
+        assert re.search(r"takes no (--)?workload and runs until it is stopped", text)
+    for code, problem in ((1, "lost"), (2, "options"), (130, "Ctrl-C"), (143, "SIGTERM")):
+        (line,) = (line for line in EXAMPLES.splitlines() if re.match(rf"  (130, )?{code}\b", line))
+        assert problem in line
 
 
 def test_policies_are_compared_on_runs_that_end(shop: str) -> None:
