@@ -11,12 +11,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tools import by_hand
 from tests.tools.by_hand import ByHand, Row
 
 from penstock.core.decision import Move
 from penstock.engines.microbatch.slice_assignment import read_moves
+from penstock.engines.spark.io import call_marker
+from penstock.engines.spark.io.call_marker import read_marks
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.publication import recover
+from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pipelines.stateful.keyed_counts import counts
@@ -179,3 +183,29 @@ def test_a_function_that_raises_says_which_rows(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no"):
         hand.run(2, 2)
     assert "ValueError: no" in hand.layout.error("fails").read_text()
+
+
+def test_every_call_is_marked_with_its_rows_and_has_the_time_that_its_operator_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody could tell on which rows a process hung or died."""
+    layout, pipeline = RunLayout(tmp_path / "run"), Pipeline("hangs")
+    pipeline.topic("words", COLUMNS, external=True)
+    pipeline.topic("out", "word string")
+
+    @pipeline.sliced("words", "out", key="word", state="n long", call_timeout_s=7.0, slices=3)
+    def hangs(batch: pa.RecordBatch, state: Any) -> Any:
+        marks = read_marks(layout, "hangs")
+        by_hand.CALLS.extend((mark.topic, mark.first, mark.end) for mark in marks)
+
+    calls = by_hand.CALLS
+    calls.clear()
+    watchdog = call_marker.faulthandler
+    monkeypatch.setattr(watchdog, "dump_traceback_later", lambda s, **_: calls.append(s))
+    monkeypatch.setattr(watchdog, "cancel_dump_traceback_later", lambda: calls.append("end"))
+    hand = ByHand(layout.run, pipeline, "hangs")
+    hand.put([{"word": word, "at": 0} for word in "abcdefgh"])
+    hand.run(8, 1)
+    assert len(calls) in (3, 6, 9)  # a call for each slice with rows
+    assert calls == [7.0, ("words", 0, 8), "end"] * (len(calls) // 3)
+    assert read_marks(layout, "hangs") == []
