@@ -23,6 +23,7 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.files.lock import Holder, Lock, find_holder
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
+from penstock.runs import run_stop
 from penstock.runs.result import RunResult
 from penstock.runs.run_directory import begin_run, finish_run
 from penstock.runs.run_status import MAX_STALL_S, MAX_START_S, read_status
@@ -359,6 +360,18 @@ def test_a_stopped_run_that_lost_records_is_no_success(
     assert main(["stop", str(run)]) == 1
     assert "630 records were lost: no batch read them" in capsys.readouterr().err
     assert status(run, capsys)[0] == 1
+    assert holder.wait(10) == 143
+
+
+def test_it_is_said_what_a_stop_waits_for(
+    run: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(run_stop, "_SAY_S", 0.1)
+    plan = RunLayout(run).plan("parse")
+    plan.parent.mkdir(exist_ok=True)
+    plan.touch()  # of a batch after the last record
+    assert main(["stop", str(run)]) == 0
+    assert "still waiting after 0 s: a batch of parse runs" in capsys.readouterr().err
     assert holder.wait(10) == 143
 
 
