@@ -68,6 +68,11 @@ def test_figures_are_written_as_svg_and_png(tmp_path: Path, capsys: Capture) -> 
     assert "figure-5.svg" in capsys.readouterr().err
 
 
+def test_a_run_that_is_too_short_for_traffic_has_empty_figures(tmp_path: Path) -> None:
+    assert simulate("--steps", "3", "--figures", str(tmp_path / "short")) == 0
+    assert (tmp_path / "short/figure-6.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_trace_is_played(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "load.csv"
     path.write_text("time,rate\n" + "".join(f"{i},{1000 + i}\n" for i in range(40)))

@@ -88,7 +88,7 @@ def draw_traffic(timelines: Mapping[str, ScalingTimeline], target: Target) -> No
     everything: list[float] = []
     for (load, timeline), colour, mark in zip(timelines.items(), PLAIN, "os", strict=False):
         points = list_traffic_points(timeline)
-        nodes, messages = np.array(points, float).T
+        nodes, messages = np.array(points, float).reshape(-1, 2).T  # there may be none
         everything += messages.tolist()
         axes.plot(nodes, messages, mark, color=colour, markersize=5)
         if fit := fit_power(points):

@@ -123,6 +123,14 @@ def test_half_a_file_counts_as_none(tmp_path: Path, content: str) -> None:
     assert len(CALLS) == 2
 
 
+@pytest.mark.parametrize("result", [{}, [], 3, {"specs": {}, "answer": 1}])
+def test_a_result_without_its_spec_counts_as_none(tmp_path: Path, result: object) -> None:
+    run_all(cells("ds2", seeds=1), SimulatedBackend(note), tmp_path, jobs=1)
+    path = tmp_path / "results" / "ds2-1.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"result": result}))
+    assert read_kept_results(cells("ds2", seeds=1), SimulatedBackend(note), tmp_path).missing == 1
+
+
 def test_an_interrupt_loses_nothing_that_is_done(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_all(cells("ds2"), SimulatedBackend(interrupt_at_three), tmp_path, jobs=1)

@@ -234,8 +234,8 @@ def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
             VERSION,
             _spec_json(task),
         )
-        whole = isinstance(stored["result"], dict) and stored["inputs"]
-        return stored if same and whole and stored["result"] else None
+        whole = "spec" in dict(stored["result"]) and stored["inputs"]
+        return stored if same and whole else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
