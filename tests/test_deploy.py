@@ -56,7 +56,9 @@ def test_the_container_gets_every_file_that_its_installation_needs() -> None:
     assert all((ROOT / name).exists() for name in copied)
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = build["tool"]["hatch"]["build"]["targets"]["wheel"]
+    scripts = re.findall(r"\bsh (scripts/\S+)", CONTAINER)
     needed = [*wheel.get("force-include", {}), build["project"]["readme"], "requirements.lock"]
+    needed += [*scripts, *wheel["packages"]]
     assert [name for name in needed if not any(name.startswith(each) for each in copied)] == []
 
 

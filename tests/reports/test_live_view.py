@@ -233,6 +233,7 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     assert "no measures: no batch has been committed yet" in line
     live = LiveView("orders")
     live.show_progress(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
+    assert "no measures yet" in drawn(live)
     assert "parse: 7,869 rows wait" in drawn(live)
 
 

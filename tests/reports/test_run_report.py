@@ -169,6 +169,18 @@ def test_the_command_writes_the_page_and_names_a_wrong_directory(
     assert main(["report", str(tmp_path)]) == 2
     assert "is not a run directory" in capsys.readouterr().err
     assert main(["report", str(runs[0]), "-o", str(tmp_path / "none" / "r.html")]) == 2
+    assert "--out: " in capsys.readouterr().err
+
+
+def test_a_page_needs_a_name_that_a_file_can_have_and_replaces_no_device(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "null").symlink_to("/dev/null")
+    assert main(["report", str(runs[0]), "-o", str(tmp_path / "null")]) == 0
+    assert (tmp_path / "null").is_symlink() and not list(tmp_path.glob("*.tmp"))
+    for name in ("n" * 300, "half \ud800"):
+        assert main(["report", str(runs[0]), "-o", str(tmp_path / name)]) == 2
+        assert "cannot be written: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from penstock import __version__
 from penstock.core.reasons import Reason, read_reason
 from penstock.errors import InputError
 from penstock.extras import import_optional
-from penstock.files.text import is_directory, is_file, read_text
+from penstock.files.text import is_directory, is_file, read_text, write_text
 from penstock.reports.decision_story import read_measures, tell_effect, tell_tick
 from penstock.reports.event_text import describe_event
 from penstock.reports.report_charts import draw_charts
@@ -68,12 +68,7 @@ def is_long(directory: Path) -> bool:
 def write_report(directories: Sequence[Path], path: Path) -> None:
     """Write the report of some runs into a file."""
     text = render_report([read_reported_run(directory) for directory in directories])
-    temporary = path.with_name(f"{path.name}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError("-o", f"cannot be written: {error.strerror}", where=str(path)) from None
+    write_text(path, text, "--out")
 
 
 def render_report(runs: Sequence[ReportedRun]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.tools.by_hand import ByHand
 
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io import call_marker
@@ -91,6 +92,34 @@ def test_rows_on_which_a_process_died_twice_are_put_aside(layout: RunLayout) -> 
     done = run_task(layout, work, on_error="dead-letter")
     assert called == [id_ for id_ in range(ROWS) if id_ != 3]
     assert (done.rows_in, done.rows_out, done.put_aside, done.filtered) == (10, 9, 1, 0)
+
+
+def test_rows_on_which_the_function_raises_are_put_aside_with_place_and_error(
+    tmp_path: Path,
+) -> None:
+    pipeline = Pipeline("letters")
+    pipeline.topic("in", "id long", external=True)
+    pipeline.topic("out", "id long")
+
+    @pipeline.batches("in", "out", on_error="dead-letter")
+    def work(batch: pa.RecordBatch) -> pa.RecordBatch:
+        for bad in {3, 7}.intersection(batch["id"].to_pylist()):
+            raise ValueError(f"{bad} is no number")
+        return batch
+
+    hand = ByHand(tmp_path / "run", pipeline, "work")
+    hand.put([{"id": number} for number in range(ROWS)])
+    hand.run(ROWS, 1)
+    assert [row["id"] for row in hand.out("out")] == [n for n in range(ROWS) if n not in (3, 7)]
+    assert list(hand.out("work-errors")) == [
+        {
+            "topic": "in",
+            "offset": bad,
+            "error": f"ValueError: {bad} is no number",
+            "row": f'{{"id": {bad}}}',
+        }
+        for bad in (3, 7)
+    ]
 
 
 def test_every_call_has_the_time_that_its_operator_allows(
