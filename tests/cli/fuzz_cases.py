@@ -3,10 +3,11 @@
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cli.fuzz_case import Case, Option
 from tests.cli.fuzz_files import LOADS, NUMBERS, PATHS, POLICIES, TEXTS, damage
+from tests.cli.fuzz_run_cases import RUN_MAKERS
 
 from penstock.control.registry import builtin_policies
 from penstock.core.guards import Guards
@@ -22,32 +23,6 @@ _FIELDS = [
     *("queues.retention_s", "queues.hop_s", "queues.batch_s", "rescaling.pause_s"),
     *("rescaling.warmup_s", "rescaling.delay_s", "loop.interval_s"),
 ]
-#: An option with its value, or None for a switch.
-Option = tuple[str, str | None]
-
-
-@dataclass
-class Case:
-    """A command line and what it reads."""
-
-    number: int
-    words: list[str]
-    arguments: list[str] = field(default_factory=list)
-    options: list[Option] = field(default_factory=list)
-    stdin: str = ""
-    #: Options that stay as they are, so that a case takes milliseconds.
-    fixed: list[Option] = field(default_factory=list)
-
-    @property
-    def argv(self) -> list[str]:
-        """What is given to the command."""
-        given = [*self.options, *self.fixed]
-        flat = [part for name, value in given for part in _option(name, value)]
-        return [*self.words, *self.arguments, *flat]
-
-
-def _option(name: str, value: str | None) -> list[str]:
-    return [name] if value is None else [f"{name}={value}"]
 
 
 def make_case(number: int, files: Path) -> Case:
@@ -254,7 +229,7 @@ def _pubsub(rng: random.Random, number: int) -> Case:
 _MAKERS: tuple[Callable[[random.Random, int], Case], ...] = (
     *(_decide, _decide, _decide, _policies, _workload, _workload, _simulate, _simulate, _replay),
     *(_explain, _lab_run, _lab_compare, _topics, _produce, _state, _calibrate, _twin, _reproduce),
-    *(_nexmark, _pubsub),
+    *(_nexmark, _pubsub, *RUN_MAKERS),
 )
 
 # --- changes
