@@ -1,6 +1,8 @@
 """Ticks of an engine that takes its time: late ones, the end, and who may end it."""
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -36,6 +38,22 @@ def late(ticks: list[Tick]) -> dict[float, int]:
         event for tick in ticks for event in tick.status.events if isinstance(event, LateTickEvent)
     ]
     return {event.at: event.missed_ticks for event in found}
+
+
+SET_BACK = """
+import time
+wall, shift_s = time.time, 0.0
+time.time = lambda: wall() + shift_s
+from penstock.control.clock import run_clock
+clock = run_clock(10.0)
+shift_s = -3600.0
+print(clock())
+"""
+
+
+def test_a_wall_clock_that_is_set_back_does_not_stop_the_clock_of_a_run() -> None:
+    done = subprocess.run([sys.executable, "-c", SET_BACK], capture_output=True, check=True)
+    assert 10 <= float(done.stdout) < 100
 
 
 def test_a_clock_goes_on_where_the_run_was() -> None:

@@ -81,6 +81,18 @@ def test_machines_and_processes_are_not_the_users(text: str) -> None:
     assert not find_cause(text).is_users
 
 
+def test_rows_that_do_not_fit_are_the_users_though_only_our_code_found_it() -> None:
+    text = (
+        "Lost task 0.0 in stage 1.0 (TID 1) (host executor driver): PythonException:\n"
+        "Traceback (most recent call last):\n"
+        '  File "/opt/penstock/pipelines/row_conversion.py", line 40, in fit_rows\n'
+        "    raise InputError(name, problem)\n"
+        "penstock.errors.InputError: clean.rows: column 'id' (long) is missing\n"
+    )
+    assert find_cause(text).is_users
+    assert find_cause(text).message == "InputError: clean.rows: column 'id' (long) is missing"
+
+
 @pytest.mark.parametrize("text", ["", "=== Streaming Query ===\nThread State: RUNNABLE"])
 def test_nothing_is_nothing(text: str) -> None:
     assert find_cause(text).message == "no reason was given"
