@@ -272,6 +272,12 @@ def test_what_became_of_the_records(changes: dict[str, Any], told: str, tmp_path
     assert told in unfolded(shown(tmp_path, records=records(**changes)))
 
 
+def test_late_rows_are_in_the_summary(tmp_path: Path) -> None:
+    text = unfolded(shown(tmp_path, late_records={"minutes": 7}))
+    assert "late 7 rows came after the watermark: minutes 7" in text
+    assert "after the watermark" not in shown(tmp_path / "another")
+
+
 def test_what_did_not_wait_is_not_said_to_wait(tmp_path: Path) -> None:
     assert "A record waits" not in shown(tmp_path, build_args={"service_s": 0.0})
 
