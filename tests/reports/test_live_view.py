@@ -13,7 +13,7 @@ from penstock.core.reasons import Reason
 from penstock.core.snapshot import Snapshot
 from penstock.engines.event_json import event_from_json
 from penstock.engines.events import BehindEvent
-from penstock.engines.port import Status
+from penstock.engines.port import IngestStatus, Status
 from penstock.reports.live_view import LiveView, decision_lines, dots, event_lines, plain_line
 from penstock.reports.screen import STOPPING, Screen
 from penstock.runs.observer import RunProgress, StopRequest
@@ -235,6 +235,16 @@ def test_before_anything_is_measured_queues_are_shown_and_why_there_are_no_measu
     live.show_progress(RunProgress(second=8.0, duration_s=60.0, queues={"parse": 7869}))
     assert "no measures yet" in drawn(live)
     assert "parse: 7,869 rows wait" in drawn(live)
+
+
+def test_a_line_for_a_log_names_an_ingest_that_falls_behind() -> None:
+    def line(*, is_behind: bool) -> str:
+        ingest = IngestStatus(rows=10, backlog=44.0, unit="files", is_behind=is_behind)
+        status = Status(at=8.0, requested={}, running={}, ingests={"orders": ingest})
+        return plain_line(Tick(at=8.0, status=status), None)
+
+    assert "orders BEHIND (44 files)" in line(is_behind=True)
+    assert "BEHIND" not in line(is_behind=False)
 
 
 def test_lines_of_a_run_are_in_the_order_of_time(capsys: pytest.CaptureFixture[str]) -> None:
