@@ -2,11 +2,14 @@
 
 import base64
 import hashlib
+import io
 import subprocess
 import sys
+import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -14,12 +17,19 @@ SCRIPT = Path(__file__).parents[1] / "scripts" / "install.sh"
 pytestmark = pytest.mark.slow
 
 
-def write_wheel(index: Path, name: str, version: str, metadata: Sequence[str] = ()) -> str:
+def write_wheel(
+    index: Path,
+    name: str,
+    version: str,
+    metadata: Sequence[str] = (),
+    modules: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Write a package into a local index; return its line for a lock."""
     info = f"{name}-{version}.dist-info"
     headers = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *metadata]
     files = {
         f"{name}.py": f"version = {version!r}\n",
+        **modules,
         f"{info}/METADATA": "\n".join(headers) + "\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -30,7 +40,46 @@ def write_wheel(index: Path, name: str, version: str, metadata: Sequence[str] = 
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in files.items():
             archive.writestr(path, text)
-    return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+    return _pin(name, version, wheel)
+
+
+def _pin(name: str, version: str, file: Path) -> str:
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
+
+
+#: Builds a package that is published as source.
+BACKEND = """
+import pathlib, zipfile
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    info, name = "source-1.0.dist-info", "source-1.0-py3-none-any.whl"
+    files = {
+        "source.py": "",
+        f"{info}/METADATA": "Metadata-Version: 2.1\\nName: source\\nVersion: 1.0\\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{path},,\\n" for path in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(pathlib.Path(directory) / name, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return name
+"""
+
+
+def write_source(index: Path, backend: str) -> str:
+    """Write a package that is published as source only; return its line for a lock."""
+    system = f'requires = ["setuptools"]\nbuild-backend = "{backend}"\n'
+    files = {
+        "pyproject.toml": f"[build-system]\n{system}",
+        "PKG-INFO": "Metadata-Version: 2.1\nName: source\nVersion: 1.0\n",
+    }
+    path = index / "source-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(f"source-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return _pin("source", "1.0", path)
 
 
 def _digest(text: str) -> bytes:
@@ -71,7 +120,7 @@ def new_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(new_python: Path, index: Index) -> Iterator[Path]:
     """The same interpreter for all tests, without what the last one installed."""
     yield new_python
-    run(new_python, "-m", "pip", "uninstall", "--yes", "app", "lib", index=index)
+    run(new_python, "-m", "pip", "uninstall", "--yes", "app", "lib", "source", index=index)
 
 
 def run(*command: str | Path, index: Index) -> subprocess.CompletedProcess[str]:
@@ -106,6 +155,20 @@ def test_a_lock_that_lacks_a_package_is_refused(tmp_path: Path, index: Index, py
     assert done.returncode == 2
     assert "app 1.0 requires lib, which is not installed." in done.stderr
     assert "short.lock is incomplete: pin everything again with make lock" in done.stderr
+
+
+def test_what_is_published_as_source_is_built_with_the_pinned_tools(
+    tmp_path: Path, index: Index, python: Path
+) -> None:
+    """The newest setuptools builds differently, or not at all."""
+    tools = write_wheel(index.directory, "setuptools", "1.0", modules={"lock_build.py": BACKEND})
+    write_wheel(index.directory, "setuptools", "99.0", modules={"lock_build.py": "raise OSError"})
+    lock = tmp_path / "lock"
+    lock.write_text(write_source(index.directory, "lock_build") + tools)
+    done = run("sh", SCRIPT, python, lock, index=index)
+    assert done.returncode == 0, done.stderr
+    built = run(python, "-c", "import source, setuptools; print(setuptools.version)", index=index)
+    assert built.stdout == "1.0\n", built.stderr
 
 
 def test_a_package_that_is_not_as_pinned_is_refused(
