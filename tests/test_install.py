@@ -15,6 +15,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "install.sh"
 pytestmark = pytest.mark.slow
+#: What tests put into the new environment.
+INSTALLED = ("app", "lib", "source", "setuptools")
 
 
 def write_wheel(
@@ -120,7 +122,7 @@ def new_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(new_python: Path, index: Index) -> Iterator[Path]:
     """The same interpreter for all tests, without what the last one installed."""
     yield new_python
-    run(new_python, "-m", "pip", "uninstall", "--yes", "app", "lib", "source", index=index)
+    run(new_python, "-m", "pip", "uninstall", "--yes", *INSTALLED, index=index)
 
 
 def run(*command: str | Path, index: Index) -> subprocess.CompletedProcess[str]:
