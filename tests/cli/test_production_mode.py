@@ -133,6 +133,7 @@ def test_the_statement_of_a_workload_names_it_and_fits_80_columns() -> None:
     )
     assert "of a workload" in lines[0]
     assert "(pulsar)" in lines[1]
+    assert any("penstock topics tail runs/tweets/topics/" in line for line in lines)  # the output
     assert max(map(len, lines)) <= 80
 
 

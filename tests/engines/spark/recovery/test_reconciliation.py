@@ -423,6 +423,27 @@ def test_the_state_that_a_batch_begins_with_must_be_there(tmp_path: Path) -> Non
     assert has_state_version(tmp_path, 4, 2)
 
 
+def test_a_start_refuses_to_rebuild_a_log_whose_state_is_missing(run: RunLayout) -> None:
+    made, checkpoint = Pipeline("made"), run.checkpoint("copy")
+    made.topic("a", "id long", external=True)
+    made.topic("b", "id long")
+
+    @made.native("a", "b")
+    def copy(df: DataFrame) -> DataFrame:
+        raise NotImplementedError
+
+    for log in (OFFSETS, COMMITS):
+        (checkpoint / log / "4").unlink()
+    with pytest.raises(InputError, match="own state of version 4 is missing") as error:
+        reconcile(made, run)
+    assert "restore checkpoints/copy from a backup" in error.value.hint
+    assert list_batches(checkpoint, OFFSETS) == [0, 1, 2, 3]
+    _state(checkpoint, 3, 4)
+    (repair,) = reconcile(made, run)
+    assert "Spark's log of batch 4 was lost; rebuilt from records" in repair
+    assert list_batches(checkpoint, COMMITS) == [0, 1, 2, 3]  # the batch runs again
+
+
 def test_state_of_batches_that_spark_does_not_know_goes(tmp_path: Path) -> None:
     _state(tmp_path, 3, 4, 5, 6)
     remove_state_after(tmp_path, 4)
