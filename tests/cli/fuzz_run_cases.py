@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from tests.cli.fuzz_case import Case, Option
 from tests.cli.fuzz_files import PATHS, TEXTS
 
-RUNS = ("run", "run", "spark", "spark", *PATHS)
+
+def _place(rng: random.Random) -> str:
+    """A run, in most cases."""
+    return rng.choice(("run", "spark") if rng.random() < 0.8 else PATHS)
 
 
 def _some(rng: random.Random, names: Sequence[str], share: float) -> list[Option]:
@@ -16,27 +19,27 @@ def _some(rng: random.Random, names: Sequence[str], share: float) -> list[Option
 
 def _status(rng: random.Random, number: int) -> Case:
     switches: list[Option] = [("--json", None)] if rng.random() < 0.5 else []
-    return Case(number, ["status"], [rng.choice(RUNS)], switches)
+    return Case(number, ["status"], [_place(rng)], switches)
 
 
 def _stop(rng: random.Random, number: int) -> Case:
     options: list[Option] = [("--timeout", rng.choice(("1", *TEXTS)))]
-    return Case(number, ["stop"], [rng.choice(RUNS)], options)
+    return Case(number, ["stop"], [_place(rng)], options)
 
 
 def _check(rng: random.Random, number: int) -> Case:
-    options: list[Option] = [("--against", rng.choice(RUNS))] if rng.random() < 0.7 else []
+    options: list[Option] = [("--against", _place(rng))] if rng.random() < 0.7 else []
     pipelines = ("images", "q1", "./rows.py", "./none.py", *TEXTS)
     return Case(number, ["check"], [rng.choice(pipelines)], options)
 
 
 def _report(rng: random.Random, number: int) -> Case:
     options: list[Option] = [("--out", rng.choice(("page.html", *PATHS)))]
-    return Case(number, ["report"], [rng.choice(RUNS)], options)
+    return Case(number, ["report"], [_place(rng)], options)
 
 
 def _top(rng: random.Random, number: int) -> Case:
-    return Case(number, ["top"], [rng.choice(RUNS)], [("--plain", None)])
+    return Case(number, ["top"], [_place(rng)], [("--plain", None)])
 
 
 def _objective(rng: random.Random, number: int) -> Case:

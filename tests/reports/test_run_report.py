@@ -1,9 +1,12 @@
 """The report of runs: one page without scripts, with the figures of result.json."""
 
+import json
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,6 +98,22 @@ def test_a_change_has_its_predicted_and_its_measured_capacity(runs: list[Path]) 
     for rate in (target["expected_rate"], target["effect"]["measured_rate"]):
         assert rate > 0 and short(rate) in page.words
     assert "capacity, predicted" in page.words and "measured" in page.words
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"events": [3]}, {"applied": True, "decision": {"targets": {"source": 3}}}, {"running": []}],
+)
+def test_damaged_ticks_behind_a_change_are_left_out(
+    damage: dict[str, Any], runs: list[Path], tmp_path: Path
+) -> None:
+    shutil.copytree(runs[0], tmp_path / "run")
+    path = tmp_path / "run" / "journal.jsonl"
+    header, *ticks = path.read_text().splitlines(keepends=True)
+    for place in range(0, len(ticks), 3):
+        ticks[place] = json.dumps(json.loads(ticks[place]) | damage) + "\n"
+    path.write_text("".join([header, *ticks]))
+    assert read_reported_run(tmp_path / "run").changes
 
 
 def test_hosts_moves_instances_and_messages_have_curves(tmp_path: Path, runs: list[Path]) -> None:

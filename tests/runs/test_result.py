@@ -101,7 +101,12 @@ def test_a_run_that_ended_early_has_no_scores(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [[], "text", {"replicas": 3}, {"ended": "finished", "records": 7}, {"spec": 3}]
+    "data",
+    [
+        *([], "text", {"replicas": 3}, {"ended": "finished", "records": 7}, {"spec": 3}),
+        *({"replicas": {"avg": "9"}}, {"replicas": {}, "offered_records": []}),
+        *({"ended": "cut", "records": {"lost": None}}, {"ended": "cut", "floor_s": {}}),
+    ],
 )
 def test_a_damaged_result_is_an_error_of_the_file(data: Any) -> None:
     with pytest.raises(InputError, match="is not a result"):

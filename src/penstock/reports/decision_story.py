@@ -9,6 +9,7 @@ from penstock.core.decision import Step, Target
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.engines.events import RunningEvent
 from penstock.errors import InputError
 from penstock.reports.decision_text import LABEL, describe_placement
 from penstock.reports.event_text import explain_change, explain_no_decision
@@ -120,41 +121,38 @@ def tell_effect(index: JournalIndex, number: int, operator: str, wanted: int) ->
     Only the next ticks are looked at; `ran_after_s` is None if the replicas did not run by then.
     """
     end = min(len(index), number + 1 + MAX_EFFECT_TICKS)
-    ticks = index.read(number, end)
-    start = ticks[0].get("at", 0.0) if ticks else 0.0
+    start: float | None = None
     effect: dict[str, Any] = {"ran_after_s": None, "measured_rate": None}
-    for place, data in enumerate(ticks):
+    for place, data in enumerate(index.read(number, end)):
+        tick = read_tick(data)
+        if tick is None:
+            continue
+        start = tick.at if start is None else start
         if effect["ran_after_s"] is None:
-            effect["ran_after_s"] = _ran_after_s(data, operator, wanted, start, place > 0)
-        elif (tick := read_tick(data)) is not None and tick.snapshot is not None:
+            effect["ran_after_s"] = _ran_after_s(tick, operator, wanted, start, place > 0)
+        elif tick.snapshot is not None:
             shown = tick.snapshot.operators.get(operator)
             if shown is not None and shown.parallelism == wanted:
                 effect["measured_rate"] = _capacity(shown, wanted)
                 break
-        if place > 0 and operator in _changes(data):
+        if place > 0 and operator in _changes(tick):
             break
     return effect
 
 
-def _changes(data: Mapping[str, Any]) -> Mapping[str, Any]:
+def _changes(tick: Tick) -> Mapping[str, int]:
     """Return what a tick requested: the changes of an applied decision."""
-    if not data.get("applied"):
-        return {}
-    targets = data.get("decision", {}).get("targets", {})
-    return {name: t for name, t in targets.items() if t.get("wanted") != t.get("current")}
+    return tick.decision.changes if tick.applied and tick.decision is not None else {}
 
 
 def _ran_after_s(
-    data: Mapping[str, Any], operator: str, wanted: int, start: float, is_later: bool
+    tick: Tick, operator: str, wanted: int, start: float, is_later: bool
 ) -> float | None:
-    for event in data.get("events", ()):
-        if (
-            event.get("kind") == "running"
-            and event.get("operator") == operator
-            and event.get("replicas") == wanted
-            and event.get("at", 0.0) >= start
-        ):
-            return round(float(event["at"]) - start, 3)
-    if is_later and data.get("running", {}).get(operator) == wanted:
-        return round(float(data["at"]) - start, 3)
+    for event in tick.status.events:
+        if not isinstance(event, RunningEvent) or event.at < start:
+            continue
+        if (event.operator, event.replicas) == (operator, wanted):
+            return round(event.at - start, 3)
+    if is_later and tick.status.running.get(operator) == wanted:
+        return round(tick.at - start, 3)
     return None

@@ -5,16 +5,32 @@ Files of earlier versions lack some fields, so every part has defaults.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from numbers import Real
 from typing import Any, Self, TypeVar
 
 from penstock.core.frozen_dict import FrozenDict
 
 Part = TypeVar("Part", bound="ResultPart")
+#: Types of fields that hold a number, by whether it may be unknown.
+_NUMBERS: Mapping[Any, bool] = {
+    **{int: False, float: False},
+    **{int | None: True, float | None: True},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultPart:
     """Some figures of a result, which are written by their names."""
+
+    def __post_init__(self) -> None:
+        """Raise `TypeError` for a value of a damaged file that is no number."""
+        for item in fields(self):
+            value = getattr(self, item.name)
+            may_be_unknown = _NUMBERS.get(item.type)
+            if may_be_unknown is None or isinstance(value, Real):
+                continue
+            if value is not None or not may_be_unknown:
+                raise TypeError(f"{item.name} is no number")
 
     def to_json(self) -> dict[str, Any]:
         """Write as plain dictionaries."""

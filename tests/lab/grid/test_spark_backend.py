@@ -51,7 +51,7 @@ def test_a_pipeline_may_be_called_query_or_pipeline() -> None:
 def test_build_args_may_have_their_earlier_name_and_kept_results_too(tmp_path: Path) -> None:
     now, earlier = (grid({name: {"service_s": 0.2}}) for name in ("build_args", "numbers"))
     assert now.cells == earlier.cells
-    backend = SparkBackend(lambda spec, _: {"answer": spec.seed})
+    backend = SparkBackend(lambda spec, _: {"spec": spec.to_json(), "answer": spec.seed})
     run_all(now.runs, backend, tmp_path)
     (file,) = (tmp_path / "results").iterdir()
     file.write_text(file.read_text().replace("build_args", "numbers"))

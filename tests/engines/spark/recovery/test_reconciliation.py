@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from penstock.errors import InputError
 from penstock.pipelines.pipeline import Pipeline
 from penstock.state.handle import State
 from penstock.topics.embedded.readers import save_position
+from penstock.topics.embedded.retention import trim
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 from penstock.topics.schema import EVENT, parse_schema
@@ -423,7 +425,9 @@ def test_the_state_that_a_batch_begins_with_must_be_there(tmp_path: Path) -> Non
     assert has_state_version(tmp_path, 4, 2)
 
 
-def test_a_start_refuses_to_rebuild_a_log_whose_state_is_missing(run: RunLayout) -> None:
+def test_a_start_refuses_to_rebuild_a_log_whose_state_or_rows_are_missing(
+    run: RunLayout, tmp_path: Path
+) -> None:
     made, checkpoint = Pipeline("made"), run.checkpoint("copy")
     made.topic("a", "id long", external=True)
     made.topic("b", "id long")
@@ -439,6 +443,16 @@ def test_a_start_refuses_to_rebuild_a_log_whose_state_is_missing(run: RunLayout)
     assert "restore checkpoints/copy from a backup" in error.value.hint
     assert list_batches(checkpoint, OFFSETS) == [0, 1, 2, 3]
     _state(checkpoint, 3, 4)
+    before = shutil.copytree(run.topic("a"), tmp_path / "a")
+    with TopicWriter(Topic.open(run.topic("a")), "rows") as writer:
+        for _ in range(6):
+            writer.append(pa.table({"id": range(10)}))
+    save_position(run.topic("a"), "copy", 50)
+    trim(Topic.open(run.topic("a")), time.time())
+    with pytest.raises(InputError, match="rows 40 to 50 of topic a are removed"):
+        reconcile(made, run)
+    shutil.rmtree(run.topic("a"))
+    before.rename(run.topic("a"))
     (repair,) = reconcile(made, run)
     assert "Spark's log of batch 4 was lost; rebuilt from records" in repair
     assert list_batches(checkpoint, COMMITS) == [0, 1, 2, 3]  # the batch runs again
