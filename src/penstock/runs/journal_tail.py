@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ from typing import Any
 from penstock.engines.event_json import event_from_json
 from penstock.engines.events import FailedEvent, LateEvent, RestartingEvent, RevivedEvent
 from penstock.engines.port import IngestStatus
+from penstock.errors import InputError
 from penstock.runs.journal_parts import older_parts
 from penstock.runs.run_directory import JOURNAL
 
 #: Seconds between ticks where the header of a journal has none.
 DEFAULT_INTERVAL_S = 15.0
+#: What a line of another form raises.
+_DAMAGED = (KeyError, TypeError, ValueError, AttributeError, InputError)
 #: Events that `JournalTail` needs.
 _EVENTS = (RestartingEvent, RevivedEvent, FailedEvent, LateEvent)
 #: Lines that have no such events and are no resumption are not parsed.
@@ -64,15 +68,23 @@ def read_tail(run: Path) -> JournalTail:
     last = b""
     for line in _whole_lines(path):
         if line.startswith(b'{"version"'):  # each part has a header
-            header = _parse(line).get("run", {})
-            tail.interval_s = float(header.get("interval_s") or DEFAULT_INTERVAL_S)
+            tail.interval_s = _interval_s(_parse(line))
             continue
         last = line
         if _is_counted(line):
-            _count(tail, _parse(line))
-    tail.tick = _last_tick(_parse(last))
+            with suppress(*_DAMAGED):
+                _count(tail, _parse(line))
+    with suppress(*_DAMAGED):
+        tail.tick = _last_tick(_parse(last))
     tail.written_at = path.stat().st_mtime if path.is_file() else None
     return tail
+
+
+def _interval_s(header: Mapping[str, Any]) -> float:
+    try:
+        return float(header["run"]["interval_s"] or DEFAULT_INTERVAL_S)
+    except _DAMAGED:
+        return DEFAULT_INTERVAL_S
 
 
 def _is_counted(line: bytes) -> bool:
@@ -87,11 +99,11 @@ def _last_tick(data: Mapping[str, Any]) -> LastTick | None:
     targets = data.get("decision", {}).get("targets", {})
     ingests = data.get("ingests", {})
     return LastTick(
-        at=data["at"],
+        at=float(data["at"]),
         wanted={name: target["wanted"] for name, target in targets.items()},
-        requested=data.get("requested", {}),
-        running=data["running"],
-        dropped_records=data.get("records", {}).get("dropped", 0),
+        requested=dict(data.get("requested", {})),
+        running=dict(data["running"]),
+        dropped_records=int(data.get("records", {}).get("dropped", 0)),
         ingests={name: _ingest(status) for name, status in ingests.items()},
     )
 

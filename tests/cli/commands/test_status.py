@@ -299,6 +299,27 @@ def test_a_journal_that_is_cut_short_is_no_problem(run: Path, capsys: Capture) -
     assert status(run, capsys)[1]["seconds"] == 15.0
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"running": 3},
+        {"at": []},
+        {"records": []},
+        {"decision": {"targets": {"parse": 3}}},
+        {"events": [{"kind": "restarting", "at": []}, 3]},
+    ],
+)
+def test_a_damaged_tick_is_no_traceback(run: Path, damage: dict[str, Any], capsys: Capture) -> None:
+    append(run, tick(15.0) | damage)
+    assert status(run, capsys)[0] in (1, 3)
+
+
+def test_a_damaged_header_is_no_traceback(run: Path, capsys: Capture) -> None:
+    for header in ([], {"interval_s": "soon"}, {"interval_s": []}):
+        (run / "journal.jsonl").write_text(json.dumps({"version": 1, "run": header}) + "\n")
+        assert status(run, capsys)[0] in (1, 3)
+
+
 def test_older_parts_of_the_journal_count(run: Path, capsys: Capture) -> None:
     """The newest part has a header only: it was just begun."""
     journal = run / "journal.jsonl"

@@ -115,7 +115,9 @@ POLICY = replace(STATIC, name="mine", decide=decide)
 """
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', '{"version": 0}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"version": 1}', '{"version": 0}', '{"version": 1, "spec": []}']
+)
 def test_half_a_file_counts_as_none(tmp_path: Path, content: str) -> None:
     run_all(cells("ds2", seeds=1), SimulatedBackend(note), tmp_path, jobs=1)
     (tmp_path / "results" / "ds2-1.json").write_text(content)

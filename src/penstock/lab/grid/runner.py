@@ -236,7 +236,7 @@ def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
         )
         whole = "spec" in dict(stored["result"]) and stored["inputs"]
         return stored if same and whole else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
