@@ -113,6 +113,12 @@ def test_a_damaged_record_is_named_and_found(tmp_path: Path, how: str) -> None:
     ((damage,),) = check_records(tmp_path).values()
     assert "missing" in damage.problem
     assert [record.batch for record in BatchLog(path.parent).read_new()] == [2]
+    path.write_bytes(path.with_name(f"{2:020d}.json").read_bytes())
+    ((damage,),) = check_records(tmp_path).values()
+    assert (damage.file, damage.problem) == (
+        f"batches/copy/{path.name}",
+        "holds the record of batch 2",
+    )
 
 
 def test_a_record_without_a_checksum_can_be_read(tmp_path: Path) -> None:
