@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.options import add_seed
 from penstock.cli.subcommands import add_verb
+from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
 from penstock.reports.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def _add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--threads", int, 2, "N", "threads")
     add("--rounds", int, 10, "N", "rounds; the best one counts")
     add("--seconds", float, 30.0, "S", "length of each measurement on Spark")
-    add("--batch", float, 1.0, "S", "planned time of a batch on Spark")
+    add("--batch", float, BATCH_S, "S", "planned time of a batch on Spark")
+    about = "share of the machine that batches on Spark may take beside their rows"
+    add("--overhead-share", float, OVERHEAD_SHARE, "X", about)
     about = "measure kernel and operator only, without Spark"
     parser.add_argument("--kernels-only", action="store_true", help=about)
     about = "numba or numpy (default: numba if it is installed)"
@@ -109,7 +112,12 @@ def run_bench_command(args: argparse.Namespace) -> int:
         seed=args.seed,
         backend=Backend(args.backend) if args.backend else default_backend(),
     )
-    length = PhaseLength(full_s=args.seconds, half_s=args.seconds, batch_s=args.batch)
+    length = PhaseLength(
+        full_s=args.seconds,
+        half_s=args.seconds,
+        batch_s=args.batch,
+        overhead_share=args.overhead_share,
+    )
     with ProgressBar("bench", resumes=False) as bar:
         result = run_bench(spec, bar.show)
     service = None if args.kernels_only else _measure_service(spec, length)

@@ -49,6 +49,7 @@ def _make_table(spec: "MigrationSpec", results: "Sequence[MigrationResult]") -> 
         "migration\npaper, s",
         "migration\nhere, s",
         "usual gap between\ncommits, s",
+        "95 % of usual gaps\n/ usual gap",
         "gap around a move\n/ usual gap, median",
         "the same,\nmaximum",
         "usual delay,\nmedian, s",
@@ -80,6 +81,7 @@ def _make_row(result: "MigrationResult") -> tuple[str, ...]:
             f"{value:.2f}"
             for value in (
                 result.usual_gap_s,
+                result.usual_ratio_p95,
                 result.gap_ratio_median,
                 result.gap_ratio_max,
                 result.usual_delay_p50_s,

@@ -1,6 +1,7 @@
 """Results of publish/subscribe as text and JSON: the benchmark, and keys that were made."""
 
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ from penstock.pubsub.bench.kernel_bench import (
 )
 from penstock.pubsub.bench.load import BenchSpec
 from penstock.pubsub.bench.service_result import EndToEndResult
+from penstock.pubsub.kernels.backend import Backend
 from penstock.pubsub.spaces.space import Space
 from penstock.reports.tables import Table, as_text
+
+#: What was measured as the limit.
+_LIMITS = {Backend.NUMBA: "multiply-adds", Backend.NUMPY: "a matrix product"}
 
 
 def bench_json(
@@ -67,6 +72,7 @@ def _service_json(service: EndToEndResult | None) -> dict[str, Any]:
         "half_load_delay_p50_s": service.delay_p50_s,
         "half_load_delay_p95_s": service.delay_p95_s,
         "half_load_publications": service.delayed_publications,
+        "half_load_delay_steps": [asdict(step) for step in service.delay_steps],
         "subscribe_s": service.subscribe_s,
         "checked_publications": service.checked_publications,
         "wrong_publications": service.wrong_publications,
@@ -82,7 +88,7 @@ def bench_text(spec: BenchSpec, result: BenchResult, service: EndToEndResult | N
         _rate_row("kernel", result.kernel),
         _rate_row("operator M: decode, kernel, lists", result.operator),
         *([_service_row(service)] if service else []),
-        *([_rate_row("limit of arithmetic: a matrix product", limit)] if limit else []),
+        *([_rate_row(f"limit of arithmetic: {_LIMITS[spec.backend]}", limit)] if limit else []),
         (f"E-StreamHub, {PAPER_CORES} cores", _millions(paper), _millions(paper / PAPER_CORES)),
     ]
     kind = "encrypted" if spec.is_encrypted else "plain"
@@ -130,8 +136,20 @@ def _service_notes(service: EndToEndResult) -> tuple[str, ...]:
         f"delay from publish to notification at half load,"
         f" {pretty(round(service.half_rate_per_s))} publications/s:"
         f" median {service.delay_p50_s:.2f} s, p95 {service.delay_p95_s:.2f} s",
+        *_step_notes(service),
         f"{checked} had wrong notices; load average {service.load_average:.1f}",
     )
+
+
+def _step_notes(service: EndToEndResult) -> tuple[str, ...]:
+    """Return the mean delay of each operator, step by step."""
+    notes = []
+    for operator, steps in groupby(service.delay_steps, lambda step: step.operator):
+        parts = list(steps)
+        means = ", ".join(f"{step.step} {step.mean_s:.2f}" for step in parts)
+        total_s = sum(step.mean_s for step in parts)
+        notes.append(f"  of the mean delay, {operator or 'publisher'} {total_s:.2f} s: {means}")
+    return tuple(notes)
 
 
 def key_text(space: Space, path: Path) -> str:
@@ -145,10 +163,12 @@ def key_json(space: Space, path: Path) -> dict[str, Any]:
 
 
 def _arithmetic_limit(spec: BenchSpec, result: BenchResult) -> Rate | None:
-    if result.gemm is None:
+    if result.arithmetic is None:
         return None
     flops = count_flops(spec.attributes)
-    return Rate(per_s=result.gemm.per_s / flops, per_cpu_s=result.gemm.per_cpu_s / flops)
+    return Rate(
+        per_s=result.arithmetic.per_s / flops, per_cpu_s=result.arithmetic.per_cpu_s / flops
+    )
 
 
 def _rate_row(name: str, rate: Rate) -> tuple[str, str, str]:

@@ -33,7 +33,7 @@ def test_a_small_benchmark_is_right_and_has_the_match_rate(is_encrypted: bool) -
     assert (result.wrong_pairs, result.checked_pairs) == (0, 8 * 3000)
     assert result.match_rate == pytest.approx(SPEC.match_rate, rel=0.3)
     assert min(result.kernel.per_cpu_s, result.operator.per_cpu_s, result.kernel.per_s) > 0
-    assert (result.gemm is not None) is is_encrypted
+    assert (result.arithmetic is not None) is is_encrypted
     assert (seen[-1].done, seen[-1].total) == (5, 5)
 
 

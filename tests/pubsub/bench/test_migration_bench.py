@@ -34,7 +34,7 @@ SPEC = MigrationSpec(per_slice=12_500, moves=2, publications_per_s=100, pause_s=
 
 def make_result(operator: str = "match") -> MigrationResult:
     """Commits every second; the third and the seventh gap are longer, because of moves."""
-    commits = [0.0, 1.0, 2.0, 3.2, 4.2, 5.2, 6.2, 7.6, 8.6]
+    commits = [0.0, 1.0, 2.0, 3.2, 4.2, 5.2, 6.2, 7.6, 8.6, 9.8]
     migrations = [
         SliceMigration(operator=operator, asked_at=1.8, before_at=2.0, done_at=3.2),
         SliceMigration(operator=operator, asked_at=6.0, before_at=6.2, done_at=7.6),
@@ -48,6 +48,8 @@ def test_gaps_and_delays_are_told_apart() -> None:
     result = make_result()
     assert (result.operator, result.moves, result.per_slice) == ("match", 2, 12_500)
     assert result.usual_gap_s == pytest.approx(1.0)
+    # of seven usual gaps, the longest has 1.2 s
+    assert result.usual_ratio_p95 == pytest.approx(1.0 + 0.7 * 0.2)
     assert (result.gap_ratio_median, result.gap_ratio_max) == pytest.approx((1.3, 1.4))
     assert (result.migration_mean_s, result.migration_std_s) == pytest.approx((1.5, 0.1))
     assert (result.usual_delay_p50_s, result.usual_delay_max_s) == pytest.approx((1.05, 1.2))

@@ -17,10 +17,11 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.cluster.process_times import ProcessTimes, read_process_times
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
+from penstock.engines.spark.operator_config import BatchTiming
 from penstock.errors import RunError
 from penstock.pubsub.arrays import Doubles
 from penstock.pubsub.bench.broker_traffic import publish_due, read_notice_times, subscribe_all
+from penstock.pubsub.bench.delay_steps import DelayStep, measure_steps, read_stage
 from penstock.pubsub.bench.engine_run import run_engine
 from penstock.pubsub.bench.load import BenchSpec
 from penstock.pubsub.bench.request_load import BenchRequests, make_bench_requests
@@ -29,7 +30,7 @@ from penstock.pubsub.bench.service_result import (
     OperatorProfile,
     PhaseLength,
 )
-from penstock.pubsub.operators.topics import NOTICES, PARTIAL
+from penstock.pubsub.operators.topics import NOTICES, PARTIAL, PUBLICATIONS, REQUESTS
 from penstock.pubsub.pipeline import ACCESS, EXIT, MATCH, PubSubOptions, build_pipeline
 from penstock.pubsub.topic_broker import TopicBroker
 from penstock.topics.embedded.topic import Topic
@@ -55,8 +56,7 @@ def run_end_to_end(
     requests = make_bench_requests(spec)
     options = PubSubOptions(match_slices=spec.slices, max_replicas=2, backend=spec.backend)
     pipeline = build_pipeline(requests.space, options)
-    interval_s = compute_min_interval_s(length.batch_s)
-    timing = BatchTiming(batch_s=length.batch_s, min_interval_s=interval_s)
+    timing = BatchTiming(batch_s=length.batch_s, overhead_share=length.overhead_share)
     say("starting Spark")
     with (
         TopicBroker(requests.space, directory, options) as broker,
@@ -66,6 +66,7 @@ def run_end_to_end(
         bench.subscribe()
         full = bench.measure_full(length)
         delays, half_rate = bench.measure_half(length, full.publications_per_s)
+        steps = bench.measure_steps(length)
         wrong = bench.count_wrong()
     rate = full.publications_per_s * spec.subscriptions
     return EndToEndResult(
@@ -79,6 +80,7 @@ def run_end_to_end(
         delay_p50_s=float(np.percentile(delays, 50)),
         delay_p95_s=float(np.percentile(delays, 95)),
         delayed_publications=len(delays),
+        delay_steps=steps,
         checked_publications=_CHECKED,
         wrong_publications=wrong,
         subscribe_s=bench.subscribe_s,
@@ -111,6 +113,8 @@ class _Bench:
         self._notices = Topic.open(engine.layout.topic(NOTICES))
         self._records: dict[str, list[BatchRecord]] = {name: [] for name in REPLICAS}
         self._sent = self._read_up_to = 0
+        #: The last publication of each commit at half load, when it was due, and sent.
+        self._half: list[tuple[int, float, float]] = []
         self.subscribe_s = 0.0
 
     def subscribe(self) -> None:
@@ -154,6 +158,7 @@ class _Bench:
     def measure_half(self, length: PhaseLength, rate_per_s: float) -> tuple[Doubles, float]:
         """Publish steadily at half the rate; return the delays of publications."""
         self._drain()
+        self._records = {name: [] for name in REPLICAS}
         rate_per_s /= 2
         self._say(f"half load, {rate_per_s:.0f} publications/s, for {length.half_s:g} s")
         position = self._notices.refresh()
@@ -161,12 +166,28 @@ class _Bench:
         while (elapsed_s := time.monotonic() - began_s) < length.warm_up_s + length.half_s:
             due = int(rate_per_s * elapsed_s)
             if due > sent:
-                self._publish(due - sent, began_at + sent / rate_per_s)
+                due_at = began_at + sent / rate_per_s
+                self._publish(due - sent, due_at)
+                self._half.append((self._sent, due_at, time.time()))
                 sent = due
             self._engine.advance(_STEP_S)
         self._drain()
         times = read_notice_times(self._notices, position)
         return times.due_from(began_at + length.warm_up_s).delays_s, rate_per_s
+
+    def measure_steps(self, length: PhaseLength) -> tuple[DelayStep, ...]:
+        """Return where publications waited at half load."""
+        ends, due_at, sent_at = np.array(self._half).T
+        is_counted = due_at >= due_at[0] + length.warm_up_s
+        subscriptions, slices = self._spec.subscriptions, self._spec.slices
+        records = self._records
+        stages = (
+            read_stage(ACCESS, records[ACCESS], REQUESTS, first=subscriptions),
+            read_stage(MATCH, records[MATCH], PUBLICATIONS),
+            read_stage(EXIT, records[EXIT], PARTIAL, rows=slices),
+        )
+        numbers = ends[is_counted].astype(np.int64) - 1
+        return measure_steps(numbers, due_at[is_counted], sent_at[is_counted], stages)
 
     def count_wrong(self) -> int:
         """Compare the first publications of the newest commits with brute force."""

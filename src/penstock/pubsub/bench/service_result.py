@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from penstock.engines.spark.cluster.process_times import ProcessTimes
 from penstock.errors import InputError
+from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
+from penstock.pubsub.bench.delay_steps import DelayStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class EndToEndResult:
     delay_p50_s: float
     delay_p95_s: float
     delayed_publications: int
+    #: Where publications waited at half load.
+    delay_steps: tuple[DelayStep, ...]
     #: Publications compared with brute force, and how many of them were wrong.
     checked_publications: int
     wrong_publications: int
@@ -53,10 +57,17 @@ class PhaseLength:
     #: Time at the beginning of a phase that does not count.
     warm_up_s: float = 8.0
     #: Planned time of a batch.
-    batch_s: float = 1.0
+    batch_s: float = BATCH_S
+    #: The share of the machine that batches may take beside their rows.
+    overhead_share: float = OVERHEAD_SHARE
 
     def __post_init__(self) -> None:
-        times = (("--seconds", self.full_s), ("--seconds", self.half_s), ("--batch", self.batch_s))
-        for name, seconds in times:
-            if not 0 < seconds < math.inf:
-                raise InputError(name, f"must be above 0 and finite, got {seconds:g}")
+        times = (
+            ("--seconds", self.full_s),
+            ("--seconds", self.half_s),
+            ("--batch", self.batch_s),
+            ("--overhead-share", self.overhead_share),
+        )
+        for name, value in times:
+            if not 0 < value < math.inf:
+                raise InputError(name, f"must be above 0 and finite, got {value:g}")

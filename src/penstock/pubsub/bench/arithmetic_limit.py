@@ -1,0 +1,57 @@
+"""The limit of arithmetic: floating-point operations of this machine, in single precision."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from penstock.extras import import_optional
+
+#: Independent sums of a lane, enough to hide the latency of a multiply-add; multiply-adds of each.
+_CHAINS, _DEPTH = 12, 16
+_LANES, _ROUNDS = 1024, 1500
+_MATRIX_SIZE = 2048
+
+
+def make_chain_call() -> tuple[Callable[[], object], int]:
+    """Return a call of multiply-adds in registers, and its floating-point operations.
+
+    It has the vectors that the compiler uses for kernels, and loads next to nothing.
+    """
+    # multiply and add may be fused, but sums must not be reordered: little would be left of them
+    chain = import_optional("numba", "limit of arithmetic").njit(nogil=True, fastmath={"contract"})(
+        _compile(write_chain_source())
+    )
+    values, half = np.ones(_LANES, np.float32), np.float32(0.5)
+    chain(values, half, half, 1)
+    operations = 2 * _CHAINS * _DEPTH * _LANES * _ROUNDS
+    return lambda: chain(values.copy(), half, half, _ROUNDS), operations
+
+
+def make_product_call() -> tuple[Callable[[], object], int]:
+    """Return a call of a large matrix product, and its floating-point operations."""
+    shape = (_MATRIX_SIZE, _MATRIX_SIZE)
+    matrix = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    return lambda: matrix @ matrix, 2 * _MATRIX_SIZE**3
+
+
+def write_chain_source() -> str:
+    """Return the source: each lane is loaded once and stored once for all its multiply-adds."""
+    sums = range(_CHAINS)
+    lines = [f"a{c} = v + x * np.float32({c})" for c in sums]
+    lines += [f"a{c} = a{c} * x + y" for _ in range(_DEPTH) for c in sums]
+    lines.append(f"values[j] = {' + '.join(f'a{c}' for c in sums)}")
+    body = "\n".join(f"            {line}" for line in lines)
+    return f"""\
+def chain(values, x, y, rounds):
+    for _ in range(rounds):
+        for j in range(values.shape[0]):
+            v = values[j]
+{body}
+"""
+
+
+def _compile(source: str) -> Any:
+    names: dict[str, Any] = {"np": np}
+    exec(source, names)
+    return names["chain"]
