@@ -1,12 +1,10 @@
 """The kernel for encrypted subscriptions equals brute force in double precision."""
 
-import platform
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.pubsub.vector_instructions import find_wide_multiply_adds, needs_wide_vectors
 
 from penstock.errors import InputError
 from penstock.pubsub.arrays import Doubles
@@ -118,23 +116,13 @@ def test_the_margin_is_above_every_error_of_single_precision() -> None:
         assert np.abs(error).max() < margin == np.float32((size + 3) / 2**24)
 
 
-def read_cpu_flags() -> set[str]:
-    path = Path("/proc/cpuinfo")
-    if platform.machine() != "x86_64" or not path.exists():
-        return set()
-    lines = [line for line in path.read_text().splitlines() if line.startswith("flags")]
-    return set(lines[0].split()) if lines else set()
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not {"avx2", "fma"} <= read_cpu_flags(), reason="this CPU has no AVX2 and FMA")
+@needs_wide_vectors
 @pytest.mark.parametrize("attributes", [4, 8])
 def test_the_compiler_uses_vector_instructions(attributes: int) -> None:
     check([1] * 64, 2, attributes, 0, Backend.NUMBA)
     kernel = load_kernel(vector_size(attributes), 2 * attributes)
-    (assembly,) = kernel.inspect_asm().values()
-    fused = [line for line in assembly.splitlines() if "vfmadd" in line]
-    wide = [line for line in fused if "ps\t" in line and ("%ymm" in line or "%zmm" in line)]
+    wide = find_wide_multiply_adds(kernel)
     # all products of a pair of publications, but for the first of each sum
     assert len(wide) >= 2 * attributes * (vector_size(attributes) - 1)
 

@@ -8,7 +8,7 @@ import numpy as np
 from penstock.extras import import_optional
 
 #: Independent sums of a lane, enough to hide the latency of a multiply-add; multiply-adds of each.
-_CHAINS, _DEPTH = 12, 16
+CHAINS, DEPTH = 12, 16
 _LANES, _ROUNDS = 1024, 1500
 _MATRIX_SIZE = 2048
 
@@ -18,14 +18,20 @@ def make_chain_call() -> tuple[Callable[[], object], int]:
 
     It has the vectors that the compiler uses for kernels, and loads next to nothing.
     """
+    chain, half = compile_chain(), np.float32(0.5)
+    operations = 2 * CHAINS * DEPTH * _LANES * _ROUNDS
+    return lambda: chain(np.ones(_LANES, np.float32), half, half, _ROUNDS), operations
+
+
+def compile_chain() -> Any:
+    """Return the compiled loop."""
+    names: dict[str, Any] = {"np": np}
+    exec(write_chain_source(), names)
     # multiply and add may be fused, but sums must not be reordered: little would be left of them
-    chain = import_optional("numba", "limit of arithmetic").njit(nogil=True, fastmath={"contract"})(
-        _compile(write_chain_source())
-    )
-    values, half = np.ones(_LANES, np.float32), np.float32(0.5)
-    chain(values, half, half, 1)
-    operations = 2 * _CHAINS * _DEPTH * _LANES * _ROUNDS
-    return lambda: chain(values.copy(), half, half, _ROUNDS), operations
+    options = {"nogil": True, "fastmath": {"contract"}}
+    chain = import_optional("numba", "limit of arithmetic").njit(**options)(names["chain"])
+    chain(np.ones(1, np.float32), np.float32(0), np.float32(0), 1)
+    return chain
 
 
 def make_product_call() -> tuple[Callable[[], object], int]:
@@ -37,9 +43,9 @@ def make_product_call() -> tuple[Callable[[], object], int]:
 
 def write_chain_source() -> str:
     """Return the source: each lane is loaded once and stored once for all its multiply-adds."""
-    sums = range(_CHAINS)
+    sums = range(CHAINS)
     lines = [f"a{c} = v + x * np.float32({c})" for c in sums]
-    lines += [f"a{c} = a{c} * x + y" for _ in range(_DEPTH) for c in sums]
+    lines += [f"a{c} = a{c} * x + y" for _ in range(DEPTH) for c in sums]
     lines.append(f"values[j] = {' + '.join(f'a{c}' for c in sums)}")
     body = "\n".join(f"            {line}" for line in lines)
     return f"""\
@@ -49,9 +55,3 @@ def chain(values, x, y, rounds):
             v = values[j]
 {body}
 """
-
-
-def _compile(source: str) -> Any:
-    names: dict[str, Any] = {"np": np}
-    exec(source, names)
-    return names["chain"]

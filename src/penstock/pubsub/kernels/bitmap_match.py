@@ -38,7 +38,8 @@ def _match_numba(index: BitmapIndex, positions: Positions) -> MatchLists:
     cells = index.find_cells(positions)
     room = int(_FIRST_SHARE * len(positions) * len(index.owners)) + 1
     while True:
-        offsets, numbers = np.zeros(len(positions) + 1, np.int64), np.empty(room, np.uint32)
+        offsets = np.zeros(len(positions) + 1, np.int64)
+        numbers = np.empty(room + WORD_BITS, np.uint32)
         count = kernel(
             index.possible,
             index.partial,
@@ -118,10 +119,14 @@ def _match_bitmaps(
     offsets: Integers,
     numbers: Numbers,
 ) -> int:
-    """Write matching numbers for each publication; returns how many there are."""
+    """Write matching numbers for each publication; returns how many there are.
+
+    Numbers are written while at least 64 more fit, so that no match has to ask for room.
+    """
     count = 0
-    words = np.empty(_CHUNK, np.uint64)
-    multiplier = np.uint64(_DE_BRUIJN)
+    words, busy = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.int64)
+    one, multiplier = np.uint64(1), np.uint64(_DE_BRUIJN)
+    room = numbers.shape[0] - WORD_BITS
     for p in range(positions.shape[0]):
         previous = np.int64(-1)
         for start in range(0, alive.shape[0], _CHUNK):
@@ -129,38 +134,40 @@ def _match_bitmaps(
             for w in range(size):
                 words[w] = alive[start + w]
             for i in range(cells.shape[1]):
-                row = possible[i, cells[p, i]]
+                row = possible[i, cells[p, i], start : start + size]
                 for w in range(size):
-                    words[w] &= row[start + w]
+                    words[w] &= row[w]
+            # without a branch: whether a word has candidates cannot be predicted
+            busy_count = 0
             for w in range(size):
+                busy[busy_count] = w
+                busy_count += words[w] != 0
+            for k in range(busy_count):
+                w = busy[k]
                 candidates = words[w]
-                if candidates == 0:
-                    continue
-                uncertain = np.uint64(0)
                 for i in range(cells.shape[1]):
-                    uncertain |= partial[i, cells[p, i], start + w]
-                while candidates != 0:
-                    bit = candidates & (~candidates + np.uint64(1))
-                    candidates ^= bit
-                    place = bit_places[(bit * multiplier) >> np.uint64(58)]
-                    box = (start + w) * 64 + place
-                    if previous == owners[box]:
-                        continue
-                    is_match = True
-                    if uncertain & bit != 0:
-                        for i in range(cells.shape[1]):
-                            is_inside = False
-                            for r in range(starts[i, box], starts[i, box + 1]):
-                                if first[r] <= positions[p, i] <= last[r]:
-                                    is_inside = True
-                                    break
-                            if not is_inside:
-                                is_match = False
+                    near = candidates & partial[i, cells[p, i], start + w]
+                    while near != 0:
+                        bit = near & (~near + one)
+                        near ^= bit
+                        box = (start + w) * 64 + bit_places[(bit * multiplier) >> np.uint64(58)]
+                        is_inside = False
+                        for r in range(starts[i, box], starts[i, box + 1]):
+                            if first[r] <= positions[p, i] <= last[r]:
+                                is_inside = True
                                 break
-                    if is_match:
-                        previous = np.int64(owners[box])
-                        if count < numbers.shape[0]:
-                            numbers[count] = owners[box]
-                        count += 1
+                        if not is_inside:
+                            candidates ^= bit
+                is_written = count <= room
+                while candidates != 0:
+                    bit = candidates & (~candidates + one)
+                    candidates ^= bit
+                    box = (start + w) * 64 + bit_places[(bit * multiplier) >> np.uint64(58)]
+                    owner = owners[box]
+                    if is_written:
+                        numbers[count] = owner
+                    # boxes of a subscription are neighbours: its next one is written over it
+                    count += np.int64(owner) != previous
+                    previous = np.int64(owner)
         offsets[p + 1] = count
     return count
