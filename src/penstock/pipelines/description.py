@@ -78,8 +78,13 @@ def _operator(operator: Operator) -> dict[str, Any]:
 
 def _plain(options: Options) -> dict[str, Any]:
     plain = {name: value for name, value in asdict(options).items() if name != "resource"}
-    whole = plain.pop("whole_commits")
-    return {**plain, "whole_commits": list(whole)} if whole else plain
+    # options of later versions stay out of descriptions that do not use them
+    whole, may_chain = plain.pop("whole_commits"), plain.pop("chain")
+    return {
+        **plain,
+        **({"whole_commits": list(whole)} if whole else {}),
+        **({} if may_chain else {"chain": False}),
+    }
 
 
 def _code(code: CodeType) -> tuple[object, ...]:

@@ -49,6 +49,8 @@ class Options:
     whole_commits: tuple[str, ...] = ()
     #: Of an ingest: the column with the event time of a row; None: the time of its arrival.
     time: str | None = None
+    #: Whether it may run in one query with its neighbours, if the run has chains.
+    chain: bool = True
 
     def within_bounds(self, replicas: int) -> int:
         """Return the nearest number of replicas that is allowed."""
@@ -76,6 +78,9 @@ class Operator:
     slicing: Slicing | None = None
     #: Its name at an earlier start of the run, if it was renamed.
     was: str | None = None
+    #: If it is a chain: its operators, in order. The first gives it its name, function and inputs,
+    #: the last its outputs.
+    members: tuple["Operator", ...] = ()
     #: The declared topics of its pipeline; more may be declared later.
     topics: Mapping[str, DeclaredTopic] = field(default_factory=dict, repr=False, compare=False)
 
@@ -88,6 +93,11 @@ class Operator:
         return find_kind(self.kind).scales
 
     @property
+    def head(self) -> "Operator":
+        """The first operator of a chain; any other operator itself."""
+        return self.members[0] if self.members else self
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The topics that its function returns rows for; the first is the main one."""
         return (self.writes, *self.extra_outputs) if self.writes else ()
@@ -95,9 +105,18 @@ class Operator:
     @property
     def fills(self) -> tuple[str, ...]:
         """Every topic that it writes: for output, dropped rows, failed rows, late rows."""
-        errors = errors_topic(self.name) if self.options.on_error == "dead-letter" else None
-        others = (self.options.dropped_to, errors, self.late_to)
+        others = (self.options.dropped_to, *self.error_topics, self.late_to)
         return (*self.outputs, *(topic for topic in others if topic))
+
+    @property
+    def error_topics(self) -> tuple[str, ...]:
+        """The topics for rows on which its function, or a member of its chain, fails."""
+        operators = self.members or (self,)
+        return tuple(
+            errors_topic(operator.name)
+            for operator in operators
+            if operator.options.on_error == "dead-letter"
+        )
 
     @property
     def late_to(self) -> str | None:

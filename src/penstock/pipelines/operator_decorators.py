@@ -77,6 +77,7 @@ class OperatorDecorators:
         call_timeout_s: float | None = None,
         on_error: OnError = "stop",
         whole_commits: bool | Sequence[str] = False,
+        chain: bool = True,
         was: str | None = None,
     ) -> Decorator:
         """Add a function over Arrow batches: fn(batch) -> batch, or fn(batch, resource).
@@ -89,7 +90,8 @@ class OperatorDecorators:
         takes longer than `call_timeout_s` ends its process. With `whole_commits` a batch ends
         where a commit of these inputs ends; True means all inputs. A commit is what one batch of
         the operator before has written. With on_error="dead-letter" rows that the function fails
-        on go to the topic NAME-errors, and the others are processed.
+        on go to the topic NAME-errors, and the others are processed. With chain=False it always
+        has a query to itself; see `penstock run --chain`.
         """
         options = Options(
             min_replicas=min_replicas,
@@ -105,6 +107,7 @@ class OperatorDecorators:
             call_timeout_s=call_timeout_s,
             on_error=on_error,
             whole_commits=_topics_of(whole_commits, reads),
+            chain=chain,
         )
         return self.of_kind("batch", reads, writes, options, was)
 
@@ -129,6 +132,7 @@ class OperatorDecorators:
         queue_limit: int | None = None,
         call_timeout_s: float | None = None,
         whole_commits: bool | Sequence[str] = False,
+        chain: bool = True,
         was: str | None = None,
     ) -> Decorator:
         """Add a function with keyed state: fn(batch, state) -> batch, or fn(inputs, state).
@@ -144,7 +148,7 @@ class OperatorDecorators:
 
         The watermark is the latest time of the source batches that were read completely, minus
         `delay_s`; with several inputs it is the earliest. Late rows are counted, and go to
-        `late_to` if it is given.
+        `late_to` if it is given. With chain=False it always has a query to itself.
         """
         inputs = (reads,) if isinstance(reads, str) else tuple(reads)
         options = Options(
@@ -154,6 +158,7 @@ class OperatorDecorators:
             queue_limit=queue_limit,
             call_timeout_s=call_timeout_s,
             whole_commits=_topics_of(whole_commits, reads),
+            chain=chain,
         )
 
         def decorate(function: Callable[..., Any]) -> Operator:

@@ -14,7 +14,6 @@ from penstock.pipelines.topic_declaration import (
     DeclaredTopic,
     Feed,
     MakeRows,
-    errors_topic,
 )
 from penstock.topics.embedded.retention import parse_retention
 from penstock.topics.schema import parse_schema
@@ -66,6 +65,7 @@ class Pipeline(OperatorDecorators):
         *,
         idle_s: float | None = None,
         hosts: Hosts | None = None,
+        chain: bool = True,
     ) -> None:
         super().__init__()
         validation.check_name("pipeline", name)
@@ -79,6 +79,10 @@ class Pipeline(OperatorDecorators):
         self.idle_s = idle_s
         #: Hosts that carry the slices of its operators; None: each operator scales by itself.
         self.hosts = hosts
+        #: Whether neighbouring operators may run in one query, if the run has chains.
+        self.chain = chain
+        #: The pipeline that this one was made from; itself if it was declared.
+        self.origin: Pipeline = self
         self.feeds: dict[str, Feed] = {}
 
     def topic(
@@ -134,8 +138,8 @@ class Pipeline(OperatorDecorators):
         """All topics: declared ones, and those that follow from the operators."""
         topics = dict(self.declared)
         for operator in self.operators.values():
-            if operator.options.on_error == "dead-letter":
-                _add(topics, errors_topic(operator.name), ERRORS_SCHEMA)
+            for topic in operator.error_topics:
+                _add(topics, topic, ERRORS_SCHEMA)
             for topic in operator.outputs:
                 _add(topics, topic, None)
         for operator in self.operators.values():

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pipelines.topic_declaration import errors_topic
 from penstock.topics.embedded.topic import Topic
 
 ID = "id"
@@ -140,11 +139,7 @@ def _only_source(pipeline: Pipeline, topic: str) -> str | None:
 
 def _errors(pipeline: Pipeline) -> set[str]:
     """Topics for the rows that operators fail on."""
-    return {
-        errors_topic(op.name)
-        for op in pipeline.operators.values()
-        if op.options.on_error == "dead-letter"
-    }
+    return {topic for op in pipeline.operators.values() for topic in op.error_topics}
 
 
 def _open(directory: Path) -> Topic | None:

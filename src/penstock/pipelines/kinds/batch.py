@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from penstock.pipelines.operator import Operator
 
-CALL_OPTIONS = ("resource", "chunk_rows", "call_timeout_s", "on_error", "whole_commits")
+CALL_OPTIONS = ("resource", "chunk_rows", "call_timeout_s", "on_error", "whole_commits", "chain")
 
 
 class BatchKind(OperatorKind):
@@ -54,4 +54,6 @@ KIND = BatchKind(
     name="batch",
     options=(*REPLICA_OPTIONS, *QUEUE_OPTIONS, *CALL_OPTIONS),
     writes_several=True,
+    leads_chains=True,
+    follows_in_chains=True,
 )

@@ -53,6 +53,11 @@ class OperatorKind(ABC):
     uses_event_time: bool = False
     #: Whether a change of its replicas stops it for a moment.
     pauses: bool = False
+    #: Whether a chain may begin with it, and whether it may follow in a chain.
+    leads_chains: bool = False
+    follows_in_chains: bool = False
+    #: Whether rows are dealt by key in front of it.
+    deals_by_key: bool = False
 
     @abstractmethod
     def arguments(self, operator: "Operator") -> tuple[str, ...]:

@@ -79,8 +79,10 @@ def _check_partition(topic: DeclaredTopic, mine: Partition) -> None:
 
 KIND = SlicedKind(
     name="sliced",
-    options=(*REPLICA_OPTIONS, "queue_limit", "call_timeout_s", "whole_commits"),
+    options=(*REPLICA_OPTIONS, "queue_limit", "call_timeout_s", "whole_commits", "chain"),
     writes_several=True,
     reduces_rows=True,
     uses_event_time=True,
+    leads_chains=True,
+    deals_by_key=True,
 )

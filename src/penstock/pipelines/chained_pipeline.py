@@ -1,0 +1,38 @@
+"""Rewrites a pipeline so that each of its chains is one operator.
+
+A chain has the name, the state and the inputs of its first member, and the outputs of its last
+one. So the engine runs it as any other operator; the topics between its members are not filled.
+"""
+
+from copy import copy
+from dataclasses import replace
+
+from penstock.pipelines.chains import Chain, find_chains
+from penstock.pipelines.operator import Operator
+from penstock.pipelines.pipeline import Pipeline
+
+
+def join_chains(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline with its chains as single operators; itself if it has none."""
+    chains = [chain for chain in find_chains(pipeline) if len(chain.members) > 1]
+    if not chains:
+        return pipeline
+    heads = {chain.members[0]: _join(pipeline, chain) for chain in chains}
+    followers = {name for chain in chains for name in chain.members[1:]}
+    inner = {pipeline.operators[name].reads[0] for name in followers}
+    joined = copy(pipeline)
+    joined.declared = {n: topic for n, topic in pipeline.declared.items() if n not in inner}
+    joined.operators = {
+        name: heads.get(name, operator)
+        for name, operator in pipeline.operators.items()
+        if name not in followers
+    }
+    return joined
+
+
+def _join(pipeline: Pipeline, chain: Chain) -> Operator:
+    members = tuple(pipeline.operators[name] for name in chain.members)
+    last = members[-1]
+    return replace(
+        members[0], writes=last.writes, extra_outputs=last.extra_outputs, members=members
+    )
