@@ -19,6 +19,9 @@ from penstock.pipelines.source_location import line_of, place_of
 from penstock.pipelines.topic_declaration import MakeRows
 from penstock.topics.schema import EVENT, with_event
 
+#: Rows of one call, unless the operator sets `chunk_rows`.
+CHUNK_ROWS = 65_536
+
 
 def call_batch(
     operator: Operator, batch: pa.RecordBatch, resource: Any = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from penstock.engines.microbatch.chain_members import MemberRecord, read_members
 from penstock.engines.microbatch.event_time import ColumnTime, EventTimeProgress
 from penstock.engines.microbatch.replica_vote import ReplicaMemory, ReplicaVote
 from penstock.state.version import Version
@@ -59,6 +60,8 @@ class TaskRecord:
     #: Without a controller: what the replica decided in this batch, and what it remembers.
     vote: ReplicaVote | None = None
     memory: ReplicaMemory | None = None
+    #: Of a chain: what each member did.
+    members: tuple[MemberRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +142,9 @@ class BatchRecord:
 
 
 def _write_task(data: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what only runs without a controller have, for readers of earlier versions."""
-    own = {"vote", "memory"}
-    return {name: value for name, value in data.items() if name not in own or value is not None}
+    """Leave out what only some runs have, for readers of earlier versions."""
+    own = {"vote", "memory", "members"}
+    return {name: value for name, value in data.items() if name not in own or value}
 
 
 def _read_task(data: Mapping[str, Any]) -> TaskRecord:
@@ -149,6 +152,7 @@ def _read_task(data: Mapping[str, Any]) -> TaskRecord:
     inputs = {topic: tuple(rows) for topic, rows in data.get("inputs", {}).items()}
     vote, memory = data.get("vote"), data.get("memory")
     fields["vote"] = ReplicaVote(**vote) if vote else None
+    fields["members"] = read_members(data.get("members", ()))
     fields["memory"] = ReplicaMemory(**memory) if memory else None
     return TaskRecord(**{**data, **fields, "inputs": inputs})
 

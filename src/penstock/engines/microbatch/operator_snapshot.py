@@ -20,6 +20,7 @@ from penstock.core.trend import slope
 from penstock.core.vote_count import VoteCount
 from penstock.engines.microbatch.batch_overhead import compute_mean_factor, compute_slowest_factor
 from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
+from penstock.engines.microbatch.chain_members import measure_members
 from penstock.engines.microbatch.full_batch import BEFORE_PLAN_S
 from penstock.engines.microbatch.slice_usage import format_slices, measure_slices
 
@@ -258,6 +259,7 @@ def _build_extra(span: _Span, loads: Sequence[float], batch_s: float) -> Mapping
         **format_slices(measure_slices(span.tasks, span.seconds), len(loads)),
         "overhead": round(compute_slowest_factor(span.records, batch_s), 4),
     }
+    members = measure_members([task.members for task in span.tasks], span.seconds)
     return FrozenDict(
         {
             "batches": len(span.records),
@@ -267,5 +269,6 @@ def _build_extra(span: _Span, loads: Sequence[float], batch_s: float) -> Mapping
             "latency_p95_s": round(latency.percentile(95), 4) if latency.count else None,
             "replicas": tuple(FrozenDict(replica) for replica in replicas),
             **(sliced if loads else {}),
+            **({"members": members} if members else {}),
         }
     )

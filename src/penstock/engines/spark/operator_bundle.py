@@ -38,7 +38,9 @@ def save_bundle(path: Path, bundle: OperatorBundle, modules: Iterable[ModuleType
     The modules of function and kind, and the given ones, are pickled by value: other processes
     need not be able to import them.
     """
-    names = (bundle.operator.function.__module__, type(bundle.kind).__module__)
+    operators = bundle.operator.members or (bundle.operator,)
+    functions = (operator.function.__module__ for operator in operators)
+    names = (*functions, type(bundle.kind).__module__)
     homes = {sys.modules[name] for name in names if name in sys.modules}
     with ExitStack() as stack:
         for module in {*modules, *homes}:

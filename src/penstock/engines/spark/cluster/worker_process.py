@@ -34,7 +34,7 @@ def needed_modules(operators: Iterable[Operator]) -> list[str]:
     Also returns what functions want to be called before workers start.
     """
     names: set[str] = set()
-    for operator in operators:
+    for operator in (member for op in operators for member in op.members or (op,)):
         preload = getattr(operator.function, "preload", None)
         if preload is not None:
             packed = cloudpickle.dumps(preload)  # type: ignore[no-untyped-call]

@@ -32,6 +32,8 @@ class CallMark:
     deaths: int = 0
     #: Rows that the function does not get any more: topic, offset, problem.
     poison: tuple[tuple[str, int, str], ...] = ()
+    #: The member of a chain that was called; empty for the operator itself.
+    member: str = ""
 
     def overlaps(self, topic: str, first: int, end: int) -> bool:
         """Whether it has a row in common with a range."""
@@ -51,6 +53,7 @@ class CallMarker:
         stack = directory / f"{task}.stack"
         self._poison = _find_poison(self._before, describe_death(_read_text(stack), timeout_s))
         self._file = os.open(directory / f"{task}.json", os.O_RDWR | os.O_CREAT, 0o600)
+        self._mark: dict[str, Any] = {}
         self._timeout_s = timeout_s
         self._stack = stack.open("w", encoding="utf-8") if timeout_s is not None else None
 
@@ -77,6 +80,15 @@ class CallMarker:
             "deaths": self.deaths(topic, first, end),
             "poison": [(name, row, problem) for (name, row), problem in self._poison.items()],
         }
+        self._write(mark)
+
+    def enter_member(self, member: str) -> None:
+        """Mark that a member of the chain gets what became of these rows; "" is the first one."""
+        if self._mark.get("member", "") != member:
+            self._write({**self._mark, "member": member, "began_at": time.time()})
+
+    def _write(self, mark: dict[str, Any]) -> None:
+        self._mark = mark
         data = json.dumps(mark).encode()
         os.pwrite(self._file, data, 0)
         os.ftruncate(self._file, len(data))
@@ -150,7 +162,11 @@ def _find_poison(marks: Iterable[CallMark], problem: str) -> dict[tuple[str, int
     """Return the rows on which a process died twice, and the known ones."""
     known = {(name, row): text for mark in marks for name, row, text in mark.poison}
     twice = (mark for mark in marks if mark.end == mark.first + 1 and mark.deaths > 0)
-    return {(mark.topic, mark.first): problem for mark in twice} | known
+    return {(mark.topic, mark.first): _name_member(problem, mark) for mark in twice} | known
+
+
+def _name_member(problem: str, mark: CallMark) -> str:
+    return f"{problem} in {mark.member}" if mark.member else problem
 
 
 def _read_text(path: Path) -> str:

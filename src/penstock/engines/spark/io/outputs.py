@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -10,6 +11,28 @@ from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.segment import Segment, SegmentWriter
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import EVENT
+
+
+class RowOutputs(Protocol):
+    """What tasks write rows to: segments, or the next member of a chain."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the operator's main output."""
+        ...
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all rows that were written, as they are in memory."""
+        ...
+
+    def write(self, batch: pa.RecordBatch, topic: str | None = None) -> None:
+        """Write rows to the main output, or to another topic."""
+        ...
+
+    def schema(self, topic: str) -> pa.Schema:
+        """The schema of a topic."""
+        ...
 
 
 class TaskOutputs:

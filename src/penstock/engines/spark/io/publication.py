@@ -1,7 +1,8 @@
 """Publishes the rows of recorded batches, each once, and completes what a kill interrupted."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
@@ -13,6 +14,7 @@ from penstock.topics.embedded.completeness import mark_complete
 from penstock.topics.embedded.readers import forget, positions, save_position
 from penstock.topics.embedded.retention import remove_leftovers
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.schema import EVENT
 
 
 def publish_batch(
@@ -21,14 +23,16 @@ def publish_batch(
     """Publish the segments of a record; a published batch changes nothing.
 
     Topics are complete when the batch has read its source batches to their ends, even if it
-    wrote no rows.
+    wrote no rows. A record may name other topics than the operator fills: it has become a member
+    of a chain since, or has been one.
     """
     is_complete = not record.open_inputs
-    for name in operator.fills:
+    for name in dict.fromkeys((*operator.fills, *record.outputs)):
         topic, segments = open_topic(name), record.outputs.get(name, ())
+        own = topic.schema.names
         topic.refresh()
         if segments:
-            columns = topic.schema.names
+            columns = _passed_columns(operator, own) if name in operator.outputs else own
             topic.publish(
                 operator.name,
                 record.batch,
@@ -43,25 +47,45 @@ def publish_batch(
 
 def recover(pipeline: Pipeline, layout: RunLayout) -> None:
     """Complete what a killed run left unfinished, and register the readers of each topic."""
-    for operator in pipeline.operators.values():
-        _finish(layout, operator)
+    operators = pipeline.operators.values()
+    for operator in operators:  # all of them first: a record may name the topic of another one
+        _publish_last(layout, operator)
+    for operator in operators:
+        _remove_leftovers(layout, operator)
     for name in pipeline.topics:
-        readers = [op.name for op in pipeline.operators.values() if name in op.reads]
+        readers = [op.name for op in pipeline.origin.operators.values() if name in op.reads]
         _register(layout, Topic.open(layout.topic(name)), readers)
 
 
-def _finish(layout: RunLayout, operator: Operator) -> None:
-    """Publish the segments of the last record, then remove segments that no record names.
+def _passed_columns(operator: Operator, columns: Collection[str]) -> Collection[str]:
+    """Return the columns that the topics between the members of a chain have, too."""
+    inner = [member.output_schema for member in operator.members[:-1]]
+    others = [{EVENT, *schema.names} for schema in inner if schema is not None]
+    return {*columns}.intersection(*others)
+
+
+def _publish_last(layout: RunLayout, operator: Operator) -> None:
+    """Publish the segments of the last record.
 
     A batch with a record is decided, even if its rows did not reach every topic; Spark runs it
     again, finds the record and changes nothing. Attempts without a record do not count.
     """
     record = BatchLog(layout.batches(operator.name)).last()
-    topics = {name: Topic.open(layout.topic(name)) for name in operator.fills}
-    if record is not None:
-        publish_batch(operator, record, topics.__getitem__)
-    for topic in topics.values():
-        remove_leftovers(topic, time.time())
+    if record is None:
+        return
+    known = {
+        name: segments
+        for name, segments in record.outputs.items()
+        if name in operator.fills or layout.topic(name).is_dir()
+    }
+    record = replace(record, outputs=known)
+    publish_batch(operator, record, lambda name: Topic.open(layout.topic(name)))
+
+
+def _remove_leftovers(layout: RunLayout, operator: Operator) -> None:
+    """Remove segments and files of state that no record names."""
+    for name in operator.fills:
+        remove_leftovers(Topic.open(layout.topic(name)), time.time())
     remove_unused_files(layout.state(operator.name), BatchLog(layout.batches(operator.name)))
 
 

@@ -3,29 +3,33 @@
 Runs inside the sink's process; no data row passes the JVM.
 """
 
-import json
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 
 from penstock.engines.microbatch.batch_record import TaskRecord
+from penstock.engines.microbatch.chain_members import MemberRecord
 from penstock.engines.spark.cluster.worker_process import close_resources_at_exit
 from penstock.engines.spark.io.call_marker import CallMarker
-from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.io.outputs import RowOutputs, TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.kinds.chain_outputs import make_chain
+from penstock.engines.spark.kinds.failed_rows import (
+    FailedRow,
+    Results,
+    build_letter,
+    call_healthy,
+)
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
-from penstock.pipelines.function_call import call_batch
+from penstock.pipelines.function_call import CHUNK_ROWS, call_batch
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.resources import resource_of
 from penstock.pipelines.topic_declaration import errors_topic
-from penstock.topics.schema import EVENT
-
-#: Rows of one call, unless the operator sets `chunk_rows`.
-CHUNK_ROWS = 65_536
 
 
 def run_batch_task(
@@ -45,15 +49,15 @@ def run_batch_task(
     with CallMarker(layout, operator.name, task.index, limit_s) as marker:
         calls = _Calls(layout, operator, resource, outputs, marker)
         for part, offset, chunk in _read_chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
-            start, before = time.perf_counter(), outputs.rows
-            put_aside = calls.process(part, offset, chunk)
+            start, before, aside = time.perf_counter(), outputs.rows, calls.put_aside
+            calls.process(part, offset, chunk)
             took_s = time.perf_counter() - start
             busy_s += took_s
             squares += took_s * took_s / chunk.num_rows
             chunks += 1
             rows_in += chunk.num_rows
             by_input[part.topic] += chunk.num_rows
-            surplus = outputs.rows - before + put_aside - chunk.num_rows
+            surplus = outputs.rows - before + calls.put_aside - aside - chunk.num_rows
             removed, added = removed + max(0, -surplus), added + max(0, surplus)
     return TaskRecord(
         rows_in=rows_in,
@@ -68,6 +72,7 @@ def run_batch_task(
         filtered=removed,
         expanded=added,
         put_aside=calls.put_aside,
+        members=calls.member_records(rows_in, busy_s),
     )
 
 
@@ -79,37 +84,59 @@ class _Calls:
         layout: RunLayout,
         operator: Operator,
         resource: object,
-        outputs: TaskOutputs,
+        outputs: RowOutputs,
         marker: CallMarker,
     ) -> None:
-        self._layout, self._operator, self._resource = layout, operator, resource
-        self._outputs, self._marker = outputs, marker
-        #: Rows that went to the error topic.
-        self.put_aside = 0
+        self._layout, self._operator, self._resource = layout, operator.head, resource
+        self._chain = make_chain(layout, operator, outputs, marker)
+        self._outputs = outputs if self._chain is None else self._chain
+        self._marker = marker
+        #: Rows that went to the error topic of the operator, without its chain.
+        self._own_put_aside = 0
 
-    def process(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> int:
-        """Write the results of some rows; return how many rows were put aside."""
-        before, first = self.put_aside, part.offset + passed
-        keeps_letters = self._operator.options.on_error == "dead-letter"
-        if keeps_letters and self._marker.is_suspect(part.topic, first, first + chunk.num_rows):
-            self._process_singly(part, passed, chunk)
-            return self.put_aside - before
-        try:
-            self._write(part, passed, chunk)
-        except Exception:
-            if not keeps_letters:
-                save(
-                    self._layout, self._operator.name, _build_failure(part, passed, chunk.num_rows)
-                )
-                raise
-            self._process_healthy(part, passed, chunk)
-        return self.put_aside - before
+    @property
+    def put_aside(self) -> int:
+        """Rows that went to error topics."""
+        others = self._chain.put_aside if self._chain is not None else 0
+        return self._own_put_aside + others
 
-    def _write(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
+    def member_records(self, rows_in: int, busy_s: float) -> tuple[MemberRecord, ...]:
+        """Return what each member of the chain did; nothing without a chain."""
+        chain = self._chain
+        return chain.records(rows_in, busy_s, self._own_put_aside) if chain is not None else ()
+
+    def process(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
+        """Write the results of some rows, and put aside those on which the function fails."""
+        if self._operator.options.on_error != "dead-letter":
+            self._process_all(part, passed, chunk)
+            return
         first = part.offset + passed
-        self._marker.enter(part.topic, first, first + chunk.num_rows)
+        if self._marker.is_suspect(part.topic, first, first + chunk.num_rows):
+            self._process_singly(part, passed, chunk)
+            return
+        try:
+            results = self._call(part, passed, chunk)
+        except Exception:
+            self._process_healthy(part, passed, chunk)
+        else:
+            self._write(results)
+
+    def _process_all(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
+        try:
+            self._write(self._call(part, passed, chunk))
+        except Exception:
+            member = self._chain.failed_member if self._chain is not None else ""
+            failure = _build_failure(part, passed, chunk.num_rows, member)
+            save(self._layout, self._operator.name, failure)
+            raise
+
+    def _call(self, part: InputPart, passed: int, rows: pa.RecordBatch) -> Results:
+        first = part.offset + passed
+        self._marker.enter(part.topic, first, first + rows.num_rows)
         with self._marker.limit():
-            results = call_batch(self._operator, chunk, self._resource)
+            return call_batch(self._operator, rows, self._resource)
+
+    def _write(self, results: Results) -> None:
         for topic, rows in results.items():
             self._outputs.write(rows, topic)
 
@@ -125,21 +152,17 @@ class _Calls:
 
     def _process_healthy(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         """Process rows; put those aside on which the function raises, found by bisection."""
-        try:
-            self._write(part, passed, chunk)
-        except Exception as error:
-            if chunk.num_rows == 1:
-                self._put_aside(part, passed, chunk, f"{type(error).__name__}: {error}")
-                return
-            half = chunk.num_rows // 2
-            for begin, rows in ((0, half), (half, chunk.num_rows - half)):
-                self._process_healthy(part, passed + begin, chunk.slice(begin, rows))
+        for result in call_healthy(chunk, partial(self._call, part), passed):
+            if isinstance(result, FailedRow):
+                self._put_aside(part, result.place, result.row, result.problem)
+            else:
+                self._write(result)
 
     def _put_aside(self, part: InputPart, passed: int, row: pa.RecordBatch, problem: str) -> None:
         topic = errors_topic(self._operator.name)
-        letter = _build_letter(part, passed, row, problem, self._outputs.schema(topic))
-        self._outputs.write(letter, topic)
-        self.put_aside += 1
+        schema, offset = self._outputs.schema(topic), part.offset + passed
+        self._outputs.write(build_letter(part.topic, offset, row, problem, schema), topic)
+        self._own_put_aside += 1
 
 
 def copy_dropped(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:
@@ -157,20 +180,6 @@ def _read_chunks(task: TaskInput, size: int) -> Iterator[tuple[InputPart, int, p
             yield part, passed + begin, batch.slice(begin, size)
 
 
-def _build_failure(part: InputPart, passed: int, rows: int) -> Failure:
-    first = part.offset + passed
-    return Failure(topic=part.topic, first=first, end=first + rows, trace=format_trace())
-
-
-def _build_letter(
-    part: InputPart, passed: int, row: pa.RecordBatch, problem: str, schema: pa.Schema
-) -> pa.RecordBatch:
-    text = json.dumps(row.drop_columns([EVENT]).to_pylist()[0], default=str)
-    columns = {
-        "topic": [part.topic],
-        "offset": [part.offset + passed],
-        "error": [problem],
-        "row": [text],
-        EVENT: row[EVENT],
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=schema)
+def _build_failure(part: InputPart, passed: int, rows: int, member: str) -> Failure:
+    first, trace = part.offset + passed, format_trace()
+    return Failure(topic=part.topic, first=first, end=first + rows, trace=trace, member=member)

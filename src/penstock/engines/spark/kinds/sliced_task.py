@@ -14,14 +14,16 @@ import pyarrow as pa
 from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.call_marker import CallMarker
-from penstock.engines.spark.io.outputs import TaskOutputs
+from penstock.engines.spark.io.outputs import RowOutputs, TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
+from penstock.engines.spark.kinds.chain_outputs import make_chain
 from penstock.engines.spark.kinds.host_core import HostCore
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.cpu_clock import processor_s
+from penstock.pipelines.function_call import CHUNK_ROWS
 from penstock.pipelines.kinds.sliced import slicing_of
 from penstock.pipelines.stateful.slice_call import call_slice
 from penstock.pipelines.stateful.slice_options import Slicing, state_schemas
@@ -46,7 +48,7 @@ def run_sliced_task(
     operator, assignment = bundle.operator, task.assignment
     assert assignment is not None
     began, cpu_began, start = time.time(), processor_s(), time.perf_counter()
-    limit_s = operator.options.call_timeout_s
+    limit_s, chain = operator.options.call_timeout_s, None
     try:
         with CallMarker(layout, operator.name, task.index, limit_s) as marker:
             worker = _Worker(
@@ -58,15 +60,20 @@ def run_sliced_task(
                 HostCore.of(layout, task.host, task.share),
             )
             marker.enter(*_find_rows(task.parts))
-            worker.run(task, outputs)
+            chain = make_chain(layout, operator, outputs, marker, CHUNK_ROWS)
+            worker.run(task, outputs if chain is None else chain)
+            if chain is not None:
+                chain.flush()
             merged = worker.merge()
     except Exception:
-        save(layout, operator.name, _build_failure(task.parts))
+        member = chain.failed_member if chain is not None else ""
+        save(layout, operator.name, _build_failure(task.parts, member))
         raise
+    busy_s = time.perf_counter() - start
     record = TaskRecord(
-        rows_in=sum(worker.rows.values()),
+        rows_in=(rows_in := sum(worker.rows.values())),
         rows_out=outputs.rows,
-        busy_s=time.perf_counter() - start,
+        busy_s=busy_s,
         cpu_s=processor_s() - cpu_began,
         began=began,
         ended=time.time(),
@@ -80,6 +87,8 @@ def run_sliced_task(
         host=task.host,
         inputs=worker.count_inputs() if len(slicing_of(operator).inputs) > 1 else {},
         late=worker.late,
+        put_aside=chain.put_aside if chain is not None else 0,
+        members=chain.records(rows_in, busy_s) if chain is not None else (),
     )
     return TaskResult(task=record, state_files=worker.written, merged=merged)
 
@@ -124,7 +133,7 @@ class _Worker:
         self.probes: list[_Probe] = []
         self.late = 0
 
-    def run(self, task: TaskInput, outputs: TaskOutputs) -> None:
+    def run(self, task: TaskInput, outputs: RowOutputs) -> None:
         """Call the function for every slice with rows or due timers; write the changed state."""
         slicing = self._slicing
         parts = gather_rows(task.parts, self._assignment.slices, slicing)
@@ -163,8 +172,8 @@ class _Worker:
             for topic in self._slicing.inputs
         }
 
-    def _run_slice(self, number: int, inputs: Inputs, outputs: TaskOutputs) -> SortedLayer | None:
-        assignment, operator = self._assignment, self._bundle.operator
+    def _run_slice(self, number: int, inputs: Inputs, outputs: RowOutputs) -> SortedLayer | None:
+        assignment, operator = self._assignment, self._bundle.operator.head
         times = [latest_time(inputs[t], self._slicing.time) for t in self._slicing.keys]
         version, ttl_us = assignment.version, self._slicing.ttl_us
         # what has expired depends on watermarks
@@ -256,9 +265,9 @@ def _join(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
 
 
-def _build_failure(parts: Sequence[InputPart]) -> Failure:
+def _build_failure(parts: Sequence[InputPart], member: str) -> Failure:
     topic, first, end = _find_rows(parts)
-    return Failure(topic=topic, first=first, end=end, trace=format_trace())
+    return Failure(topic=topic, first=first, end=end, trace=format_trace(), member=member)
 
 
 def _find_rows(parts: Sequence[InputPart]) -> tuple[str, int, int]:

@@ -93,7 +93,8 @@ class QueryContext:
             inputs=self._schemas(self.operator.reads),
             stamped=stamped,
         )
-        save_bundle(self.layout.code(self.operator.name), bundle, shipped_modules(self.pipeline))
+        modules = shipped_modules(self.pipeline.origin)
+        save_bundle(self.layout.code(self.operator.name), bundle, modules)
         writer = frame.writeStream.format(TopicTarget.name()).options(**self._options)
         return writer.outputMode("append")
 

@@ -24,11 +24,14 @@ class Failure:
     times: int = 1
     #: The problem in one line; empty if the last line of the traceback says it.
     problem: str = ""
+    #: The member of a chain that failed; empty for the operator itself.
+    member: str = ""
 
     def text(self, operator: str) -> str:
         """Return the message for people."""
         rows = f" on {format_rows(self.topic, self.first, self.end)}" if self.topic else ""
-        head = f"{operator} failed{rows}:"
+        name = f"{self.member}, in the chain of {operator}," if self.member else operator
+        head = f"{name} failed{rows}:"
         return "\n".join(part for part in (head, self.problem, self.trace) if part)
 
     def is_like(self, other: "Failure") -> bool:

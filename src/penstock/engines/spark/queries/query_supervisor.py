@@ -187,7 +187,7 @@ class QuerySupervisor:
         problem = (
             f"call of {name} took longer than {limit_s:g} s on {where}"
             if limit_s is not None and stack
-            else f"worker process died while processing {where} in operator {name}"
+            else f"worker process died while processing {where} in operator {mark.member or name}"
         )
         return Failure(
             topic=mark.topic,
@@ -196,6 +196,7 @@ class QuerySupervisor:
             trace=stack,
             times=mark.deaths + 1,
             problem=f"{problem} ({mark.deaths + 1} times)",
+            member=mark.member,
         )
 
     def _build_restart_event(self, name: str, series: FailureSeries) -> RestartingEvent:
