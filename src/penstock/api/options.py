@@ -69,6 +69,8 @@ class RunOptions(CommonOptions, total=False):
     overhead_share: float
     #: Settings of Spark for a cluster that exists, such as {"spark.executor.cores": "2"}.
     conf: Mapping[str, str]
+    #: "on": neighbouring operators run as one query where they can; default: "off".
+    chain: str
 
 
 def spec_fields(

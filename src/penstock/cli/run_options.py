@@ -57,6 +57,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--batch", type=float, default=1.0, metavar="S", help=about)
     about = "start batches at once while their overhead takes less than this share of the machine"
     add("--overhead-share", type=float, metavar="X", help=f"{about} (default: every 0.5 s)")
+    about = "on: neighbouring operators run as one query where they can (default: off)"
+    add("--chain", choices=("on", "off"), help=about)
     about = "restart failing operators for this long (default: no limit; 5 with @produces)"
     add("--retry-for", type=float, metavar="MINUTES", help=about)
     add("--dry-run", action="store_true", help="decide, but change nothing")
@@ -137,6 +139,7 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
         retry_minutes=args.retry_for,
         overhead_share=args.overhead_share,
         conf=parse_pairs(args.conf, "--conf"),
+        chain=args.chain,
     )
 
 
@@ -144,7 +147,8 @@ def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other."""
     if args.resume is not None:
         given = args.pipeline or args.policy or args.compare or args.param or args.guard
-        if given or args.controller or args.set or args.master or args.executors or args.conf:
+        others = args.set or args.master or args.executors or args.conf or args.chain
+        if given or args.controller or others:
             hint = "use --resume DIR without them, or start another run"
             raise InputError("--resume", "takes its options from run.toml", hint)
     elif args.standby and not (args.out or args.resume):

@@ -4,6 +4,7 @@ A chain has the name, the state and the inputs of its first member, and the outp
 one. So the engine runs it as any other operator; the topics between its members are not filled.
 """
 
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 
@@ -36,3 +37,22 @@ def _join(pipeline: Pipeline, chain: Chain) -> Operator:
     return replace(
         members[0], writes=last.writes, extra_outputs=last.extra_outputs, members=members
     )
+
+
+def separate_followers(joined: Pipeline, waiting: Collection[str]) -> Pipeline:
+    """Return a pipeline of the followers in chains for which rows wait, and those behind them."""
+    chosen: list[Operator] = []
+    for operator in joined.operators.values():
+        followers = operator.members[1:]
+        places = [place for place, member in enumerate(followers) if member.name in waiting]
+        chosen += followers[min(places) :] if places else ()
+    origin, alone = joined.origin, copy(joined.origin)
+    filled = {topic for operator in chosen for topic in operator.fills}
+    used = filled | {topic for operator in chosen for topic in operator.reads}
+    alone.declared = {
+        name: replace(topic, external=name not in filled)
+        for name, topic in origin.declared.items()
+        if name in used
+    }
+    alone.operators, alone.feeds = {operator.name: operator for operator in chosen}, {}
+    return alone

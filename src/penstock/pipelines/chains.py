@@ -7,6 +7,7 @@ queue or its replicas.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.pipelines.operator import Operator, Options
@@ -127,3 +128,13 @@ def _reasons_of_next(before: Operator, operator: Operator) -> Iterator[str]:
 
 def _bounds_of(options: Options) -> tuple[int, int, int]:
     return options.min_replicas, options.replicas, options.max_replicas
+
+
+def describe_chains(joined: Pipeline) -> list[dict[str, Any]]:
+    """Write the chains of a pipeline that was joined as JSON; nothing for any other one."""
+    heads = {name: op for name, op in joined.operators.items() if op.members}
+    return [
+        {"members": [*chain.members], "end": chain.end}
+        for chain in find_chains(joined.origin)
+        if chain.members[0] in heads
+    ]

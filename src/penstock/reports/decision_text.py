@@ -7,6 +7,7 @@ from penstock.core.decision import Decision, Placement, Step, Target
 from penstock.core.numbers import pretty
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
+from penstock.reports.chain_text import describe_member, describe_slowest, members_of
 
 #: Maximum width of the text.
 WIDTH = 80
@@ -61,6 +62,11 @@ def _details(
     guarded: bool,
 ) -> Iterator[tuple[str, str]]:
     yield "measured", _measured(op, snapshot, measures)
+    members = members_of(op)
+    for number, member in enumerate(members):
+        yield "" if number else "chain", describe_member(member)
+    if slowest := describe_slowest(members):
+        yield "slowest", slowest
     label = "formula"
     for part in target.why.split("; ") if target.formula else ():
         yield label, part

@@ -26,6 +26,7 @@ _SPARK = {
     "journal_mb": "--journal-mb",
     "retry_minutes": "--retry-for",
     "overhead_share": "--overhead-share",
+    "chain": "--chain",
 }
 #: Commands of runs without a controller by the engine of the spec.
 _DECENTRALIZED = {SIMULATED: "decentralized simulate", PROCESSES: "decentralized run"}

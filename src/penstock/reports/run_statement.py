@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from penstock.core.numbers import pretty
+from penstock.pipelines.chains import describe_chains
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
+from penstock.reports.chain_text import chain_text
 from penstock.reports.progress import duration
 from penstock.runs.record_counts import last_topics
 from penstock.runs.run_directory import JOURNAL
@@ -23,6 +25,7 @@ def start_statement(
     facts = {
         "sources": _sources(prepared),
         "operators": [_bounds(op) for op in pipeline.operators.values() if op.scales],
+        "chains": [chain_text(**chain) for chain in describe_chains(pipeline)],
         "hosts": [str(pipeline.hosts)] if pipeline.hosts else [],
         "policy": [_policy(prepared)],
         "objective": [_objective(prepared)],

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.core.numbers import pretty
+from penstock.reports.chain_text import chain_text, describe_slowest
 from penstock.reports.progress import duration
 from penstock.reports.tables import Table, as_text
 from penstock.reports.topic_text import size_text
@@ -22,7 +23,7 @@ def status_text(status: RunStatus, now: float) -> str:
     table = [as_text(Table(columns=_COLUMNS, rows=rows, words=2))] if rows else []
     parts = [
         *([_headline(status)], [*_health(status)], table),
-        *([*_hosts(status)], [*_rows(status)], [_disk(status)]),
+        *([*_chains(status)], [*_hosts(status)], [*_rows(status)], [_disk(status)]),
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -48,6 +49,13 @@ def _health(status: RunStatus) -> Iterator[str]:
     yield from (f"warning: {warning}" for warning in status.warnings)
     if not status.is_live and status.state != "finished":
         yield f"resume it: penstock run --resume {status.directory}"
+
+
+def _chains(status: RunStatus) -> Iterator[str]:
+    """Yield the members of each chain, and which one takes the most time."""
+    for chain in status.chains:
+        slowest = describe_slowest(chain.members)
+        yield f"chain {chain_text(chain.names, chain.end)}{f': {slowest}' if slowest else ''}"
 
 
 def _hosts(status: RunStatus) -> Iterator[str]:
@@ -133,6 +141,8 @@ def to_json(status: RunStatus, now: float) -> dict[str, Any]:
     data["directory"] = str(status.directory)
     data["healthy"] = status.exit_code == HEALTHY
     data["at"] = _moment(now).isoformat(timespec="milliseconds")
+    if not status.chains:
+        del data["chains"]
     data["operators"] = {operator.name: _operator(operator) for operator in status.operators}
     data["ingests"] = {name: ingest._asdict() for name, ingest in status.ingests.items()}
     data["disk_bytes"] = {**status.disk_bytes, "total": sum(status.disk_bytes.values())}

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,8 @@ class LastTick:
     running: Mapping[str, int]
     dropped_records: int
     ingests: Mapping[str, IngestStatus]
+    #: By chain: what was measured of its members.
+    members: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -105,7 +107,13 @@ def _last_tick(data: Mapping[str, Any]) -> LastTick | None:
         running=dict(data["running"]),
         dropped_records=int(data.get("records", {}).get("dropped", 0)),
         ingests={name: _ingest(status) for name, status in ingests.items()},
+        members=_members(data.get("snapshot") or {}),
     )
+
+
+def _members(snapshot: Mapping[str, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    operators = snapshot.get("operators", {})
+    return {name: op["members"] for name, op in operators.items() if "members" in op}
 
 
 def _ingest(data: Mapping[str, Any]) -> IngestStatus:

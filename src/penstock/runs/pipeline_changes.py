@@ -1,6 +1,6 @@
 """The pipeline of a run that is started again: what changed, what it means, what is carried out."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from penstock.engines.spark.recovery.migration import (
 )
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.errors import InputError, nearest
+from penstock.pipelines.chains import describe_chains
 from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
@@ -27,6 +28,8 @@ from penstock.topics.embedded.topic import Topic
 DESCRIPTION = "pipeline.json"
 #: In the description of a run: earlier names of its operators, by present name.
 EARLIER = "earlier_names"
+#: In the description of a run: the chains of its operators, if it has any.
+CHAINS = "chains"
 _DAMAGED = "remove it to resume without comparing the pipeline with the earlier one"
 
 
@@ -38,14 +41,16 @@ def check_description(
     Returns what changed; `InputError` lists what does not fit the run. The caller
     holds the lock of the run.
     """
-    path, new = directory / DESCRIPTION, describe(pipeline)
+    path, new = directory / DESCRIPTION, describe(pipeline.origin)
+    if chains := describe_chains(pipeline):
+        new[CHAINS] = chains
     layout = RunLayout(directory.resolve())
     finish_migration(layout, path)
     old = read_json(path, _DAMAGED)
     if old is None:
         write_json(path, new)
         return []
-    changes = compare_with_run(pipeline, directory)
+    changes = compare_with_run(pipeline.origin, directory)
     _refuse(changes, directory, allow_removal)
     removed = [change.removed for change in changes if change.removed]
     renames = find_renames(old, new)
@@ -56,7 +61,14 @@ def check_description(
         migrate(layout, migration, path)
     else:
         write_json(path, after if after[EARLIER] else new)
-    return [f"changed since the run began: {change.what}" for change in changes]
+    notes = [change.what for change in changes] + [*_compare_chains(old, new)]
+    return [f"changed since the run began: {note}" for note in notes]
+
+
+def _compare_chains(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    before, after = ([chain["members"] for chain in about.get(CHAINS, [])] for about in (old, new))
+    yield from (f"no chain {' > '.join(names)}" for names in before if names not in after)
+    yield from (f"chain {' > '.join(names)}" for names in after if names not in before)
 
 
 def compare_with_run(pipeline: Pipeline, directory: Path) -> list[PipelineChange]:

@@ -32,6 +32,8 @@ from penstock.runs.spec_fields import with_current_names
 VERSION = 1
 SPEC_FILE, JOURNAL, RESULT, LOCK = "run.toml", "journal.jsonl", "result.json", "lock"
 _NAME_LENGTH = 80
+#: The field of a spec that may change between two starts.
+CHAIN = "chain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +100,15 @@ def open_run(
     if not resume or not (directory / SPEC_FILE).is_file():
         return begin_run(directory, spec, header, limits)
     old = _read_checked(directory / SPEC_FILE)["spec"]
-    difference = _first_difference(old, tomllib.loads(spec_toml(spec))["spec"])
+    new = tomllib.loads(spec_toml(spec))["spec"]
+    difference = _first_difference({**old, CHAIN: None}, {**new, CHAIN: None})
     if difference is not None:
         field, before, now = difference
         hint = f"ask for the same as its {SPEC_FILE}, or choose another directory with --out DIR"
         problem = f"the run in this directory has {before}, now {now} is asked for"
         raise InputError(field, problem, hint, str(directory))
+    if old.get(CHAIN) != new.get(CHAIN):
+        _write(directory / SPEC_FILE, spec_toml(spec))
     journal = JournalWriter.resume(directory / JOURNAL, header, limits)
     (directory / RESULT).unlink(missing_ok=True)  # it has not finished after all
     return journal

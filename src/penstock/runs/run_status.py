@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from penstock.engines.microbatch.host_table import HostTable
 from penstock.engines.port import IngestStatus
@@ -30,6 +31,17 @@ MAX_STALL_S = 120.0
 MAX_START_S = 600.0
 #: Exit codes of `penstock status`.
 HEALTHY, UNHEALTHY, NOT_RUNNING = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainStatus:
+    """A chain of operators that run as one query."""
+
+    names: tuple[str, ...]
+    #: Why it ends where it does.
+    end: str
+    #: What the last tick says of each member; empty if there is none.
+    members: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +72,8 @@ class RunStatus:
     operators: tuple[OperatorStatus, ...]
     #: Rows and backlog of each ingest, as of the last tick.
     ingests: Mapping[str, IngestStatus]
+    #: Operators that run as one query.
+    chains: tuple[ChainStatus, ...] = ()
     #: The slices on each host, if the pipeline has hosts.
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: The part of a core that a host has, emulated; None without hosts.
@@ -124,9 +138,23 @@ def read_status(run: Path, now: float | None = None) -> RunStatus:
         dropped_rows=tick.dropped_records if tick else 0,
         operators=operators,
         ingests=ingests,
+        chains=_chains(declared, tail),
         hosts=_hosts(layout),
         host_share=(declared.get("hosts") or {}).get("share"),
         disk_bytes=disk_use(run),
+    )
+
+
+def _chains(declared: Mapping[str, Any], tail: JournalTail) -> tuple[ChainStatus, ...]:
+    """Return the chains of a run, with what the last tick says of their members."""
+    measured = tail.tick.members if tail.tick is not None else {}
+    return tuple(
+        ChainStatus(
+            names=tuple(chain["members"]),
+            end=chain["end"],
+            members=tuple(measured.get(chain["members"][0], ())),
+        )
+        for chain in declared.get("chains", [])
     )
 
 

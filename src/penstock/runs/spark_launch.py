@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from pyspark.sql import SparkSession
 
+from penstock.engines.spark.chain_leftovers import process_leftovers
 from penstock.engines.spark.cluster.executor_client import ExecutorClient
 from penstock.engines.spark.cluster.executors import Executors
 from penstock.engines.spark.cluster.masters import Master
@@ -71,6 +72,8 @@ class SparkLauncher:
         for name, rules in self._prepared.voting.items():
             if rules.is_fixed:
                 say(f"{name} keeps its replicas: only a controller can stop it for a change")
+        if self._prepared.pipeline.origin is not self._prepared.pipeline:
+            self._process_leftovers(session)
         engine = self._engine(session)
         engine.start(pool.result)
         ending_with.callback(engine.stop)
@@ -117,18 +120,34 @@ class SparkLauncher:
             return task_slots(self._options.session)
         return self._master.cores * self._first_executors()
 
+    def _process_leftovers(self, session: SparkSession) -> None:
+        process_leftovers(
+            session,
+            self._prepared.pipeline,
+            self._layout,
+            self._timing,
+            retry_for_s=self._prepared.retry_for_s,
+            say=self._watch.say,
+            report=self._watch.report,
+        )
+
+    @property
+    def _timing(self) -> BatchTiming:
+        prepared = self._prepared
+        return BatchTiming(
+            batch_s=prepared.spec.batch_s,
+            min_interval_s=compute_min_interval_s(prepared.spec.batch_s),
+            window_s=prepared.window_s,
+            overhead_share=prepared.spec.overhead_share,
+        )
+
     def _engine(self, session: SparkSession) -> SparkEngine:
         prepared = self._prepared
         return SparkEngine(
             session,
             prepared.pipeline,
             self._layout,
-            timing=BatchTiming(
-                batch_s=prepared.spec.batch_s,
-                min_interval_s=compute_min_interval_s(prepared.spec.batch_s),
-                window_s=prepared.window_s,
-                overhead_share=prepared.spec.overhead_share,
-            ),
+            timing=self._timing,
             initial=self._initial,
             begin_s=self._start_s,
             executors=self._executors(session),

@@ -19,6 +19,7 @@ from penstock.engines.microbatch.host_table import HostTable
 from penstock.engines.microbatch.replica_vote import VotingRules
 from penstock.engines.spark.cluster.masters import Master, parse_master
 from penstock.errors import InputError
+from penstock.pipelines.chained_pipeline import join_chains
 from penstock.pipelines.host_declaration import count_slices
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.build_args import BuiltPipeline, build_pipeline
@@ -34,7 +35,7 @@ from penstock.runs.preparation import (
     parse_params,
 )
 from penstock.runs.replica_limits import choose_executors, choose_initial, count_room
-from penstock.runs.spec import SparkSpec
+from penstock.runs.spec import CHAIN_ON, SparkSpec
 from penstock.runs.time_scaling import check_speed_up, speed_up_params
 from penstock.workloads.expression import parse
 from penstock.workloads.registry import make_workload, natural_minutes
@@ -128,12 +129,13 @@ def prepare_spark_run(
         if objects.pipeline is not None
         else build_pipeline(spec.pipeline, spec.build_args)
     )
+    pipeline = _with_chains(spec, pipeline)
     topology = pipeline.check_scaled()
     master = _read_master(spec)
     executors = choose_executors(spec, master, pipeline)
     load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
-        pipeline = following(load)
+        pipeline = _with_chains(spec, following(load))
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
     scaled: Scaled = "hosts" if pipeline.hosts else "operators"
@@ -178,6 +180,14 @@ def _read_master(spec: SparkSpec) -> Master | None:
     if settings:
         raise InputError("--conf", "needs a cluster", "add --master spark://HOST:PORT")
     return None
+
+
+def _with_chains(spec: SparkSpec, pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline that runs: with each chain as one operator, if the spec says so."""
+    if spec.chain != CHAIN_ON:
+        return pipeline
+    pipeline.check()
+    return join_chains(pipeline)
 
 
 def _load(spec: SparkSpec, pipeline: Pipeline, given: Workload | None) -> Workload | None:

@@ -15,6 +15,8 @@ from penstock.workloads.pattern import SEED
 
 #: Who decides: the control loop, or every replica alone.
 LOOP, ALONE = CONTROLLERS = ("loop", "none")
+#: Whether neighbouring operators run as one query where they can.
+CHAIN_ON, CHAIN_OFF = "on", "off"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ class SparkSpec(RunSpec):
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
         *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
         *("controller", "dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
-        *("overhead_share", "conf"),
+        *("overhead_share", "conf", "chain"),
     )
 
     pipeline: str
@@ -115,11 +117,16 @@ class SparkSpec(RunSpec):
     overhead_share: float | None = None
     #: Settings of Spark on a cluster that exists, such as {"spark.executor.cores": "2"}.
     conf: Mapping[str, Any] = field(default_factory=FrozenDict)
+    #: "on": neighbouring operators run as one query where they can; None: each has its own, also
+    #: written "off".
+    chain: str | None = None
 
     def __post_init__(self) -> None:
         # the default is left out of files, which earlier versions read, too
         if self.controller == LOOP:
             object.__setattr__(self, "controller", None)
+        if self.chain == CHAIN_OFF:
+            object.__setattr__(self, "chain", None)
 
     @property
     def is_controlled(self) -> bool:

@@ -111,6 +111,7 @@ _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         ("minutes", "speed_up", "rate_scale", "journal_mb"),
         ("a number above 0", _is_positive),
     ),
+    "chain": ('"on" or "off"', lambda value: value in (None, "on", "off")),
     "controller": ('"loop" or "none"', lambda value: value in (None, "loop", "none")),
     "retry_minutes": ("a number of at least 0", _is_not_negative),
     "overhead_share": ("a share above 0 and at most 1", _is_share),

@@ -65,7 +65,7 @@ class SparkBackend:
         from penstock.runs.spark_preparation import prepare_spark_run  # noqa: PLC0415
 
         ready = prepare_spark_run(spec)
-        operators, feeds = ready.pipeline.operators.values(), ready.pipeline.feeds.values()
+        operators, feeds = ready.pipeline.origin.operators.values(), ready.pipeline.feeds.values()
         functions = (*(op.function for op in operators), *(feed.make for feed in feeds))
         files = {file for function in functions for file in _source_files(function)}
         policy = (ready.policy.name, *map(dump_syntax, sorted(_source_files(ready.policy.decide))))

@@ -10,12 +10,11 @@ from functools import partial
 import pyarrow as pa
 
 from penstock.engines.microbatch.batch_record import TaskRecord
-from penstock.engines.microbatch.chain_members import MemberRecord
 from penstock.engines.spark.cluster.worker_process import close_resources_at_exit
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import RowOutputs, TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
-from penstock.engines.spark.kinds.chain_outputs import make_chain
+from penstock.engines.spark.kinds.chain_outputs import add_members, make_chain
 from penstock.engines.spark.kinds.failed_rows import (
     FailedRow,
     Results,
@@ -49,7 +48,7 @@ def run_batch_task(
     with CallMarker(layout, operator.name, task.index, limit_s) as marker:
         calls = _Calls(layout, operator, resource, outputs, marker)
         for part, offset, chunk in _read_chunks(task, operator.options.chunk_rows or CHUNK_ROWS):
-            start, before, aside = time.perf_counter(), outputs.rows, calls.put_aside
+            start, before = time.perf_counter(), calls.own_rows_out
             calls.process(part, offset, chunk)
             took_s = time.perf_counter() - start
             busy_s += took_s
@@ -57,9 +56,9 @@ def run_batch_task(
             chunks += 1
             rows_in += chunk.num_rows
             by_input[part.topic] += chunk.num_rows
-            surplus = outputs.rows - before + calls.put_aside - aside - chunk.num_rows
+            surplus = calls.own_rows_out - before - chunk.num_rows
             removed, added = removed + max(0, -surplus), added + max(0, surplus)
-    return TaskRecord(
+    record = TaskRecord(
         rows_in=rows_in,
         rows_out=outputs.rows,
         busy_s=busy_s,
@@ -72,8 +71,8 @@ def run_batch_task(
         filtered=removed,
         expanded=added,
         put_aside=calls.put_aside,
-        members=calls.member_records(rows_in, busy_s),
     )
+    return add_members(record, calls.chain)
 
 
 class _Calls:
@@ -88,22 +87,18 @@ class _Calls:
         marker: CallMarker,
     ) -> None:
         self._layout, self._operator, self._resource = layout, operator.head, resource
-        self._chain = make_chain(layout, operator, outputs, marker)
-        self._outputs = outputs if self._chain is None else self._chain
+        #: The other members of its chain; None without a chain.
+        self.chain = make_chain(layout, operator, outputs, marker)
+        self._outputs = outputs if self.chain is None else self.chain
         self._marker = marker
-        #: Rows that went to the error topic of the operator, without its chain.
-        self._own_put_aside = 0
+        #: Rows that went to the error topic.
+        self.put_aside = 0
 
     @property
-    def put_aside(self) -> int:
-        """Rows that went to error topics."""
-        others = self._chain.put_aside if self._chain is not None else 0
-        return self._own_put_aside + others
-
-    def member_records(self, rows_in: int, busy_s: float) -> tuple[MemberRecord, ...]:
-        """Return what each member of the chain did; nothing without a chain."""
-        chain = self._chain
-        return chain.records(rows_in, busy_s, self._own_put_aside) if chain is not None else ()
+    def own_rows_out(self) -> int:
+        """Rows that the function returned or failed on."""
+        rows = self._outputs.rows if self.chain is None else self.chain.passed_rows
+        return rows + self.put_aside
 
     def process(self, part: InputPart, passed: int, chunk: pa.RecordBatch) -> None:
         """Write the results of some rows, and put aside those on which the function fails."""
@@ -125,7 +120,7 @@ class _Calls:
         try:
             self._write(self._call(part, passed, chunk))
         except Exception:
-            member = self._chain.failed_member if self._chain is not None else ""
+            member = self.chain.failed_member if self.chain is not None else ""
             failure = _build_failure(part, passed, chunk.num_rows, member)
             save(self._layout, self._operator.name, failure)
             raise
@@ -162,7 +157,7 @@ class _Calls:
         topic = errors_topic(self._operator.name)
         schema, offset = self._outputs.schema(topic), part.offset + passed
         self._outputs.write(build_letter(part.topic, offset, row, problem, schema), topic)
-        self._own_put_aside += 1
+        self.put_aside += 1
 
 
 def copy_dropped(bundle: OperatorBundle, task: TaskInput, outputs: TaskOutputs) -> None:

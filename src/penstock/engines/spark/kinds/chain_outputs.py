@@ -5,11 +5,12 @@ Tasks write to them as to segments. No row between two members is stored.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
 
+from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.microbatch.chain_members import MemberRecord
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import RowOutputs
@@ -36,6 +37,9 @@ class _Member:
     rows_out: int = 0
     busy_s: float = 0.0
     put_aside: int = 0
+    #: Rows that its calls removed, and rows that they added.
+    filtered: int = 0
+    expanded: int = 0
 
     @property
     def topic(self) -> str:
@@ -57,6 +61,8 @@ class ChainOutputs:
     #: The member that failed; empty if none did.
     failed_member: str = ""
     bytes: int = 0
+    #: Rows that the first operator wrote for the second.
+    passed_rows: int = 0
     _members: list[_Member] = field(init=False)
     _gathered: list[pa.RecordBatch] = field(default_factory=list)
 
@@ -77,6 +83,16 @@ class ChainOutputs:
         """Rows that members behind the first one have put aside."""
         return sum(member.put_aside for member in self._members)
 
+    @property
+    def filtered(self) -> int:
+        """Rows that members behind the first one have removed."""
+        return sum(member.filtered for member in self._members)
+
+    @property
+    def expanded(self) -> int:
+        """Rows that members behind the first one have added."""
+        return sum(member.expanded for member in self._members)
+
     def schema(self, topic: str) -> pa.Schema:
         """The schema of a topic that the chain writes."""
         return self.outputs.schema(topic)
@@ -89,6 +105,7 @@ class ChainOutputs:
         if topic is not None and topic != self._members[0].topic:
             self.outputs.write(batch, topic)
             return
+        self.passed_rows += batch.num_rows
         self._gathered.append(batch)
         if sum(rows.num_rows for rows in self._gathered) >= self.gather_rows:
             self.flush()
@@ -107,6 +124,7 @@ class ChainOutputs:
         is_last = index + 1 == len(self._members)
         for chunk in chunks(batch, member.operator.options.chunk_rows or CHUNK_ROWS):
             member.rows_in += chunk.num_rows
+            before = member.rows_out + member.put_aside
             for results in self._call(member, chunk):
                 for topic, rows in results.items():
                     member.rows_out += rows.num_rows if topic == member.operator.writes else 0
@@ -116,6 +134,9 @@ class ChainOutputs:
                         member.busy_s += time.perf_counter() - start
                     else:
                         self._process(index + 1, rows)
+            surplus = member.rows_out + member.put_aside - before - chunk.num_rows
+            member.filtered += max(0, -surplus)
+            member.expanded += max(0, surplus)
 
     def _call(self, member: _Member, rows: pa.RecordBatch) -> Iterator[Results]:
         call = partial(self._call_member, member)
@@ -147,19 +168,9 @@ class ChainOutputs:
         self.outputs.write(letter, topic)
         member.put_aside += 1
 
-    def records(self, rows_in: int, busy_s: float, put_aside: int = 0) -> tuple[MemberRecord, ...]:
-        """Return the records of all members.
-
-        The arguments are about the first one; `busy_s` are the seconds of the whole chain.
-        """
-        first = MemberRecord(
-            name=self.chain.name,
-            rows_in=rows_in,
-            rows_out=self._members[0].rows_in,
-            busy_s=max(0.0, busy_s - sum(member.busy_s for member in self._members)),
-            put_aside=put_aside,
-        )
-        others = (
+    def records(self, first: TaskRecord) -> tuple[MemberRecord, ...]:
+        """Return the records of all members; `first` is that of the first one, with all seconds."""
+        others = tuple(
             MemberRecord(
                 name=member.operator.name,
                 rows_in=member.rows_in,
@@ -169,7 +180,27 @@ class ChainOutputs:
             )
             for member in self._members
         )
-        return (first, *others)
+        own = MemberRecord(
+            name=self.chain.name,
+            rows_in=first.rows_in,
+            rows_out=self.passed_rows,
+            busy_s=max(0.0, first.busy_s - sum(member.busy_s for member in others)),
+            put_aside=first.put_aside,
+        )
+        return (own, *others)
+
+
+def add_members(record: TaskRecord, chain: ChainOutputs | None) -> TaskRecord:
+    """Add what the members of a chain did to the record of its first operator."""
+    if chain is None:
+        return record
+    return replace(
+        record,
+        filtered=record.filtered + chain.filtered,
+        expanded=record.expanded + chain.expanded,
+        put_aside=record.put_aside + chain.put_aside,
+        members=chain.records(record),
+    )
 
 
 def make_chain(

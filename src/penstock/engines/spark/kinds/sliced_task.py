@@ -16,7 +16,7 @@ from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.engines.spark.io.call_marker import CallMarker
 from penstock.engines.spark.io.outputs import RowOutputs, TaskOutputs
 from penstock.engines.spark.io.plans import InputPart, TaskInput
-from penstock.engines.spark.kinds.chain_outputs import make_chain
+from penstock.engines.spark.kinds.chain_outputs import add_members, make_chain
 from penstock.engines.spark.kinds.host_core import HostCore
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
@@ -71,7 +71,7 @@ def run_sliced_task(
         raise
     busy_s = time.perf_counter() - start
     record = TaskRecord(
-        rows_in=(rows_in := sum(worker.rows.values())),
+        rows_in=sum(worker.rows.values()),
         rows_out=outputs.rows,
         busy_s=busy_s,
         cpu_s=processor_s() - cpu_began,
@@ -87,9 +87,8 @@ def run_sliced_task(
         host=task.host,
         inputs=worker.count_inputs() if len(slicing_of(operator).inputs) > 1 else {},
         late=worker.late,
-        put_aside=chain.put_aside if chain is not None else 0,
-        members=chain.records(rows_in, busy_s) if chain is not None else (),
     )
+    record = add_members(record, chain)
     return TaskResult(task=record, state_files=worker.written, merged=merged)
 
 
