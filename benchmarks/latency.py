@@ -1,4 +1,4 @@
-"""What a row waits: from when it was due to its commit behind one operator, or three.
+"""What a row waits: from when it was due to its commit behind one operator, or three, or a chain.
 
 Rows of 16 bytes arrive at a steady rate. A plain query reads the very topic, with as many tasks,
 Spark's default trigger and polling, and writes to a topic that is read like ours. Ours and plain
@@ -6,6 +6,7 @@ take turns, and figures are medians of rounds. The delay includes 25 ms in the m
 the producer gathers rows.
 
     python benchmarks/latency.py
+    python benchmarks/latency.py --chains --rounds 1     three operators, chained and not, only
 """
 
 import argparse
@@ -25,6 +26,7 @@ from penstock.engines.spark.cluster.worker_pool import start_workers
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.pipelines.chained_pipeline import join_chains
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
 from sides.batch_steps import record_steps, spark_steps
@@ -46,13 +48,14 @@ def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--chains", action="store_true", help="measure three operators only")
     args = parser.parse_args()
     print("| figure | measured | aim |\n|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as home:
         place = Path(home)
         spark = start_session("bench", 16, place / "spark.log")
         start_workers(spark, 8, place / "warming")
-        for row in measure(spark, place, args.rounds):
+        for row in (measure_chains if args.chains else measure)(spark, place, args.rounds):
             print(f"| {' | '.join(row)} |", flush=True)
         end_session(spark)
     return 0
@@ -70,13 +73,8 @@ def measure(spark: SparkSession, place: Path, rounds: int) -> Iterator[tuple[str
             plain.append(plain_delays(spark, place / f"plain-{rate:g}-{number}", rate, 1))
         one_hop[rate] = middle(ours)
         yield compare(f"one operator / plain query, {rate:g} rows/s", ours, plain, "<= 1.3")
-    rate = RATES[-1]
-    show_step("three operators")
-    three, plain = [], []
-    for number in range(rounds):
-        three.append(engine_delays(spark, place / f"three-{number}", rate, 3))
-        plain.append(plain_delays(spark, place / f"plain-three-{number}", rate, 3))
-    yield compare(f"three operators / plain query of the three, {rate:g} rows/s", three, plain, "")
+    rate, three = RATES[-1], list[Delays]()
+    yield from measure_chains(spark, place, rounds, three)
     hops = middle(three).p50_s / one_hop[rate].p50_s
     yield (
         f"three operators / one, p50, {rate:g} rows/s",
@@ -84,6 +82,27 @@ def measure(spark: SparkSession, place: Path, rounds: int) -> Iterator[tuple[str
         "<= 3.5",
     )
     yield from profile_batch(spark, place / "profile", rate)
+
+
+def measure_chains(
+    spark: SparkSession, place: Path, rounds: int, three: list[Delays] | None = None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the rows about three operators: chained, each with a query, and one plain query.
+
+    The delays of the three without a chain are added to `three`.
+    """
+    rate, chained, plain = RATES[-1], list[Delays](), list[Delays]()
+    three = [] if three is None else three
+    show_step("three operators, chained and not")
+    for number in range(rounds):
+        run = place / f"three-{number}"
+        chained.append(engine_delays(spark, run.with_suffix(".chain"), rate, 3, is_chained=True))
+        three.append(engine_delays(spark, run, rate, 3))
+        plain.append(plain_delays(spark, place / f"plain-three-{number}", rate, 3))
+    yield compare(
+        f"three chained operators / plain query, {rate:g} rows/s", chained, plain, "<= 1.3"
+    )
+    yield compare(f"three operators / plain query of the three, {rate:g} rows/s", three, plain, "")
 
 
 def compare(
@@ -126,9 +145,12 @@ def build(operators: int) -> Pipeline:
     return pipeline
 
 
-def engine_delays(spark: SparkSession, run: Path, rate: float, operators: int) -> Delays:
+def engine_delays(
+    spark: SparkSession, run: Path, rate: float, operators: int, *, is_chained: bool = False
+) -> Delays:
     """Measure some operators in a row."""
-    engine = SparkEngine(spark, build(operators), RunLayout(run), timing=TIMING)
+    pipeline = join_chains(build(operators)) if is_chained else build(operators)
+    engine = SparkEngine(spark, pipeline, RunLayout(run), timing=TIMING)
     engine.start()
     target = Topic.open(engine.layout.topic(f"t{operators}"))
     try:

@@ -49,6 +49,8 @@ RATE = 30.0
 FLOWING_S, FLOW_PATIENCE_S = 3.0, 60.0
 #: Of so many kills or more, at least this share must come while data flows.
 MANY_KILLS, MIN_MID_FLOW = 20, 0.6
+#: With chains: the share of starts that run them as single operators; the others cut them.
+CHAINED = 0.7
 #: No more than this is waited for anything, and in the end while no row is read.
 PATIENCE_S = 300.0
 
@@ -78,6 +80,9 @@ class Outcome:
     produced: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    #: Starts with chains, and those that had to process rows between their members first.
+    chained: int = 0
+    leftovers: int = 0
     wrong: list[str] = field(default_factory=list)
 
     @property
@@ -89,8 +94,12 @@ class Outcome:
 class Chaos:
     """One run directory, one driver after the other, and who kills them."""
 
-    def __init__(self, directory: Path, seed: int, name: str = "chaos") -> None:
-        self._run, self._name = directory / "run", name
+    def __init__(
+        self, directory: Path, seed: int, name: str = "chaos", *, has_chains: bool = False
+    ) -> None:
+        self._run, self._name, self._has_chains = directory / "run", name, has_chains
+        name = "chaos-chains" if has_chains else name
+        self._driven = name
         self._rng = random.Random(seed)
         self._mark = f"{directory.name}-{os.getpid()}/"
         self._starts = 0
@@ -118,7 +127,11 @@ class Chaos:
         self._starts += 1
         seed = str(self._rng.randrange(2**31))
         mark = f"{self._mark}{self._starts}/"
-        return Child(self._run, mark, "--seed", seed, "--pipeline", self._name)
+        options = ["--seed", seed, "--pipeline", self._driven]
+        if self._has_chains and self._rng.random() < CHAINED:
+            self.outcome.chained += 1
+            options.append("--chain")
+        return Child(self._run, mark, *options)
 
     def _restart(self) -> None:
         """Start the next driver at once, if the present one is gone or about to go."""
@@ -139,6 +152,7 @@ class Chaos:
             seen.longest_lock_wait_s = max(seen.longest_lock_wait_s, message["waited_s"])
         for message in child.all_told("resuming"):
             seen.wrong += message["broken"]
+        seen.leftovers += any("before the chain" in m["text"] for m in child.all_told("says"))
         revived = child.all_told("revived")
         seen.revived += len(revived)
         for message in [*child.all_told("begins"), *revived]:
@@ -293,10 +307,11 @@ def wreak(
     turns: Sequence[str] = TURNS,
     pipeline: str = "chaos",
     show: bool = False,
+    has_chains: bool = False,
 ) -> Outcome:
     """Kill so many times, let it finish, and tell what happened."""
     began = time.monotonic()
-    chaos = Chaos(directory, seed, pipeline)
+    chaos = Chaos(directory, seed, pipeline, has_chains=has_chains)
     try:
         for number in range(kills):
             chaos.kill(turns[number % len(turns)])
@@ -327,6 +342,10 @@ def table(outcome: Outcome) -> str:
             "waits for the lock",
             f"{outcome.lock_waits}, the longest {outcome.longest_lock_wait_s:.1f} s",
         ),
+        (
+            "starts with chains",
+            f"{outcome.chained}, {outcome.leftovers} of them with rows from before",
+        ),
         ("records produced", outcome.produced),
         ("rows compared", sum(outcome.rows.values())),
         ("seconds", outcome.seconds),
@@ -343,8 +362,12 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None, help="default: another one each time")
     parser.add_argument("--records", type=int, default=2000, help="produce at least so many")
+    about = "on: most starts run neighbouring operators as one query, the others cut these chains"
+    parser.add_argument("--chain", choices=("on", "off"), default="off", help=about)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    if args.chain == "on" and args.pipeline != "chaos":
+        parser.error("--chain on goes with --pipeline chaos")
     seed = random.randrange(10**6) if args.seed is None else args.seed
     directory = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
     print(f"seed {seed}, {directory}", file=sys.stderr, flush=True)
@@ -355,6 +378,7 @@ def main() -> int:
         records=args.records,
         pipeline=args.pipeline,
         show=True,
+        has_chains=args.chain == "on",
     )
     if args.kills >= MANY_KILLS and outcome.mid_flow < MIN_MID_FLOW * args.kills:
         outcome.wrong.append(

@@ -28,8 +28,12 @@ ROW_S = 0.002
 ROWS = "id long, part int, value long, label string"
 
 
-def chaos_pipeline(source: Path) -> Pipeline:
-    """Declare it over files that arrive in a directory; topics let go what was read."""
+def chaos_pipeline(source: Path, *, has_chains: bool = False) -> Pipeline:
+    """Declare it over files that arrive in a directory; topics let go what was read.
+
+    With chains, `running` and `gather` have parts of their work done by operators behind them:
+    running -> counted -> total -> sums, and gather -> gathered -> negate -> checked -> seal.
+    """
     pipeline = Pipeline("chaos")
     pipeline.topic("numbers", "id long, text string")
     pipeline.topic("scaled", "id long, value long, bucket long")
@@ -77,10 +81,13 @@ def chaos_pipeline(source: Path) -> Pipeline:
             "value": [10 * row["value"] + part for row, part in rows],
         }
 
-    pipeline.topic("sums", "id long, bucket long, n long, total long")
+    sums_columns = "id long, bucket long, n long, total long"
+    pipeline.topic("sums", sums_columns)
+    if has_chains:
+        pipeline.topic("counted", sums_columns)
     state = {"key": "bucket", "state": "n long, total long", "slices": 16}
 
-    @pipeline.sliced("scaled", "sums", max_replicas=MOST, **state)
+    @pipeline.sliced("scaled", "counted" if has_chains else "sums", max_replicas=MOST, **state)
     def running(batch: pa.RecordBatch, state: State) -> dict[str, Any]:
         time.sleep(batch.num_rows * ROW_S)
         rows = batch.select(["id", "value", "bucket"]).to_pylist()
@@ -115,12 +122,33 @@ def chaos_pipeline(source: Path) -> Pipeline:
         text = F.concat(F.lit("part "), "part", F.lit(" of "), (F.col("id") % 4).cast("string"))
         return df.withColumn("value", F.col("value") - 1).withColumn("label", text)
 
-    @pipeline.batches(["odds", "labelled"], "everything", max_replicas=MOST)
-    def gather(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    def negate(batch: pa.RecordBatch) -> dict[str, pa.Array]:
         time.sleep(batch.num_rows * ROW_S / 4)
         return {
             **{name: batch[name] for name in batch.schema.names},
             "value": pc.negate(batch["value"]),
         }
 
+    if not has_chains:
+        negate.__name__ = "gather"
+        pipeline.batches(["odds", "labelled"], "everything", max_replicas=MOST)(negate)
+        return pipeline
+
+    def gather(batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(batch.num_rows * ROW_S / 4)
+        return batch
+
+    def seal(batch: pa.RecordBatch) -> pa.RecordBatch:
+        return batch
+
+    def total(batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(batch.num_rows * ROW_S / 4)
+        return batch
+
+    pipeline.topic("gathered", ROWS)
+    pipeline.topic("checked", ROWS)
+    pipeline.batches(["odds", "labelled"], "gathered", max_replicas=MOST)(gather)
+    pipeline.batches("gathered", "checked", max_replicas=MOST)(negate)
+    pipeline.batches("checked", "everything", max_replicas=MOST)(seal)
+    pipeline.batches("counted", "sums", max_replicas=MOST)(total)
     return pipeline

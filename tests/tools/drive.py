@@ -28,6 +28,7 @@ from penstock.demos import clicks, tweets_authors, words
 from penstock.engines.event_json import event_fields
 from penstock.engines.events import RestartingEvent
 from penstock.engines.port import Plan
+from penstock.engines.spark.chain_leftovers import process_leftovers
 from penstock.engines.spark.cluster.session import (
     end_session,
     kill_session,
@@ -41,6 +42,7 @@ from penstock.engines.spark.operator_config import BatchTiming
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import LockedError
 from penstock.files.lock import Lock
+from penstock.pipelines.chained_pipeline import join_chains
 from penstock.pipelines.pipeline import Pipeline
 from penstock.pubsub.pipeline import PubSubOptions, build_pipeline
 from penstock.topics.embedded.topic import Topic
@@ -55,6 +57,7 @@ PUBSUB = PubSubOptions(access_slices=4, match_slices=8, exit_slices=4, max_repli
 #: Those without producers read files from the directory that they are given.
 PIPELINES: dict[str, Callable[[Path], Pipeline]] = {
     "chaos": chaos_pipeline,
+    "chaos-chains": lambda source: chaos_pipeline(source, has_chains=True),
     "words": lambda _: words.build(service_s=0.02),
     "clicks": lambda _: clicks.build(service_s=0.02),
     "tweets-authors": lambda _: tweets_authors.build(service_s=0.02),
@@ -77,6 +80,11 @@ WARM = 8
 def tell(state: str, **numbers: object) -> None:
     """Tell the parent."""
     print(json.dumps({"state": state, **numbers}), flush=True)
+
+
+def say(text: str) -> None:
+    """Tell the parent what the engine says."""
+    tell("says", text=text)
 
 
 def locked(path: Path) -> Lock:
@@ -139,6 +147,9 @@ def drive(pipeline: Pipeline, args: argparse.Namespace) -> int:
     tell("session")
     write_module_list(module_list(layout.log), needed_modules(pipeline.operators.values()))
     start_workers(spark, WARM, args.run / "warm")
+    if args.chain:
+        pipeline = join_chains(pipeline)
+        process_leftovers(spark, pipeline, layout, PACE, retry_for_s=60.0, say=say)
     engine = SparkEngine(spark, pipeline, layout, timing=PACE)
     engine.start()
     if pipeline.feeds:
@@ -223,6 +234,7 @@ def main() -> int:
     parser.add_argument("--change-s", type=float, default=1.0)
     parser.add_argument("--tell-s", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chain", action="store_true", help="run chains as single operators")
     args = parser.parse_args()
     tell("started", pid=os.getpid())
     try:
