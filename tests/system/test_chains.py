@@ -119,14 +119,7 @@ def test_an_operator_that_fails_on_leftovers_ends_the_start(
         writer.append(pa.table({"id": [1000]}))
     failing = join_chains(shapes(fails=True))
     with pytest.raises(RunError, match="second failed on"):
-        process_leftovers(
-            spark,
-            join_chains(shapes(fails=True)),
-            layout,
-            QUICK,
-            retry_for_s=60.0,
-            say=lambda _: None,
-        )
+        process_leftovers(spark, failing, layout, QUICK, retry_for_s=60.0, say=lambda _: None)
 
 
 def test_a_member_that_fails_is_named(started: Started, layout: RunLayout) -> None:
