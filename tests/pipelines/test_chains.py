@@ -9,7 +9,7 @@ from tests.pipelines.factories import COLUMNS, same, shop, source
 from tests.pipelines.random_graphs import pipelines
 
 from penstock.pipelines.chained_pipeline import join_chains
-from penstock.pipelines.chains import Chain, find_chains
+from penstock.pipelines.chains import OperatorChain, find_chains
 from penstock.pipelines.description import describe
 from penstock.pipelines.host_declaration import Hosts
 from penstock.pipelines.pipeline import Pipeline
@@ -34,7 +34,9 @@ def named(name: str) -> Any:
 
 
 def test_two_plain_neighbours_are_a_chain() -> None:
-    assert find_chains(shop()) == (Chain(members=("large", "ids"), end="no operator reads ids"),)
+    assert find_chains(shop()) == (
+        OperatorChain(members=("large", "ids"), end="no operator reads ids"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_rows_are_dealt_anew_in_front_of_a_sliced_operator_and_not_behind_it() -
 
     pipeline.batches("counted", "out")(named("last"))
     assert find_chains(pipeline) == (
-        Chain(members=("first",), end="rows are dealt anew for count, by key"),
-        Chain(members=("count", "last"), end="no operator reads out"),
+        OperatorChain(members=("first",), end="rows are dealt anew for count, by key"),
+        OperatorChain(members=("count", "last"), end="no operator reads out"),
     )
     joined = join_chains(pipeline)
     assert joined.check().upstream == {"first": (), "count": ("first",)}

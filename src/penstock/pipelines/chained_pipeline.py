@@ -8,7 +8,7 @@ from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 
-from penstock.pipelines.chains import Chain, find_chains
+from penstock.pipelines.chains import OperatorChain, find_chains
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
 
@@ -31,7 +31,7 @@ def join_chains(pipeline: Pipeline) -> Pipeline:
     return joined
 
 
-def _join(pipeline: Pipeline, chain: Chain) -> Operator:
+def _join(pipeline: Pipeline, chain: OperatorChain) -> Operator:
     members = tuple(pipeline.operators[name] for name in chain.members)
     last = members[-1]
     return replace(

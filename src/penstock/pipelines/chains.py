@@ -22,7 +22,7 @@ _DEFAULTS = Options()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chain:
+class OperatorChain:
     """Operators that run as one query, in order; a single operator is a chain of one."""
 
     members: tuple[str, ...]
@@ -30,7 +30,7 @@ class Chain:
     end: str
 
 
-def find_chains(pipeline: Pipeline) -> tuple[Chain, ...]:
+def find_chains(pipeline: Pipeline) -> tuple[OperatorChain, ...]:
     """Return the chains of a checked pipeline, in its order; each operator is in exactly one.
 
     >>> pipeline = Pipeline("shop")
@@ -41,7 +41,7 @@ def find_chains(pipeline: Pipeline) -> tuple[Chain, ...]:
     >>> @pipeline.batches(reads="parsed", writes="priced")
     ... def price(batch): ...
     >>> find_chains(pipeline)
-    (Chain(members=('parse', 'price'), end='no operator reads priced'),)
+    (OperatorChain(members=('parse', 'price'), end='no operator reads priced'),)
     """
     operators = list(pipeline.operators.values())
     readers = _find_readers(operators)
@@ -51,11 +51,11 @@ def find_chains(pipeline: Pipeline) -> tuple[Chain, ...]:
     return tuple(_follow(head, links) for head in heads)
 
 
-def _follow(head: str, links: Mapping[str, tuple[str, str]]) -> Chain:
+def _follow(head: str, links: Mapping[str, tuple[str, str]]) -> OperatorChain:
     members = [head]
     while (follower := links[members[-1]][0]) and follower not in members:
         members.append(follower)
-    return Chain(members=tuple(members), end=links[members[-1]][1])
+    return OperatorChain(members=tuple(members), end=links[members[-1]][1])
 
 
 def _find_readers(operators: Sequence[Operator]) -> dict[str, list[Operator]]:

@@ -43,6 +43,11 @@ those of the policy decentralized). Votes take effect at the operator's next bat
 bounds; policies, guards and --dry-run are refused. Operators with Spark's own state keep their
 replicas. The journal records what the replicas decided.
 
+--chain on: neighbouring batch operators, also behind a sliced one, run as one query without a topic
+between them, where no row must be dealt anew and nobody else needs the topic. Policies see a chain
+as one operator, named after its first member. chain=False on an operator or a pipeline forbids it.
+A run may be continued with another --chain; rows left between members are processed first.
+
 On a cluster, executors are requested before a scale-up and released when fewer have been
 sufficient for 15 s (at least 5 s with --speed-up). Replicas never exceed the executors' slots.
 
