@@ -9,11 +9,14 @@ import pytest
 from tests.pipelines.factories import shop
 
 from penstock.cli.main import main
+from penstock.control.loop import Tick
 from penstock.core.decision import Decision, Target
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.snapshot import OperatorSnapshot, Snapshot
 from penstock.core.snapshot_json import parse_snapshot, snapshot_to_json
+from penstock.dashboard.graph import draw_graph
 from penstock.engines.microbatch.chain_members import MemberRecord, measure_members
+from penstock.engines.port import Status
 from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.errors import InputError
@@ -21,11 +24,13 @@ from penstock.pipelines.chained_pipeline import join_chains
 from penstock.reports.decision_text import explain
 from penstock.reports.run_command import repeat_command
 from penstock.reports.run_statement import start_statement
+from penstock.reports.top_view import _operator_table
 from penstock.runs.pipeline_changes import check_description
 from penstock.runs.preparation import RunObjects
 from penstock.runs.run_directory import SPEC_FILE, open_run
 from penstock.runs.spark_preparation import PreparedSparkRun, prepare_spark_run
 from penstock.runs.spec import SparkSpec
+from penstock.twin.calibration_runs import read_operators
 
 END = "no operator reads ids"
 
@@ -153,3 +158,30 @@ def test_members_are_in_the_journal_and_in_explanations() -> None:
     assert "chain     large takes 10 records/s, puts out 0.5 for each, 25 % of the time" in text
     assert "ids takes 5 records/s, puts out 1 for each, 75 % of the time" in text
     assert "slowest   ids takes 75 % of its time" in text
+
+
+def test_views_name_the_slowest_member() -> None:
+    operator = OperatorSnapshot(
+        name="large", upstream=(), parallelism=1, extra=FrozenDict(members=members())
+    )
+    alone = OperatorSnapshot(name="alone", upstream=(), parallelism=1)
+    snapshot = Snapshot(at=15.0, operators=FrozenDict(large=operator, alone=alone))
+    replicas = FrozenDict(large=1, alone=1)
+    tick = Tick(
+        at=15.0,
+        snapshot=snapshot,
+        status=Status(at=15.0, requested=replicas, running=replicas),
+    )
+    large, other = draw_graph(tick, tick, {})["nodes"]
+    assert [member["share"] for member in large["members"]] == [0.25, 0.75]
+    assert "members" not in other
+    table = _operator_table(tick, tick, 120, 5)
+    assert [*table.columns[0].cells] == ["large > ids", "alone"]
+
+
+def test_a_twin_sees_a_chain_as_one_operator(tmp_path: Path) -> None:
+    check_description(join_chains(shop()), tmp_path)
+    (chain,) = read_operators(tmp_path).values()
+    assert (chain.name, chain.upstream, chain.max_replicas) == ("large", (), 4)
+    check_description(shop(), tmp_path)
+    assert {*read_operators(tmp_path)} == {"large", "ids"}

@@ -9,6 +9,7 @@ from penstock.core.topology import Topology
 from penstock.engines.port import HOSTS
 from penstock.errors import InputError
 from penstock.reports.bottleneck_marks import mark_bottlenecks
+from penstock.reports.chain_text import members_of
 
 
 def draw_graph(
@@ -32,6 +33,7 @@ def draw_graph(
                 "requested": tick.status.requested.get(name),
                 "wanted": target.wanted if target is not None else _wanted_hosts(tick, name),
                 "is_bottleneck": name in slow,
+                **_members(shown),
                 **_measures(shown, tick.status.queues.get(name)),
             }
         )
@@ -69,6 +71,12 @@ def layer_operators(names: Sequence[str], upstream: Mapping[str, Sequence[str]])
     for name in order:
         layers[name] = max((layers[feeder] + 1 for feeder in known[name]), default=0)
     return {name: layers[name] for name in names}
+
+
+def _members(operator: OperatorSnapshot | None) -> dict[str, Any]:
+    """Return what the members of a chain do; nothing for an operator alone."""
+    members = members_of(operator) if operator is not None else ()
+    return {"members": [dict(member) for member in members]} if members else {}
 
 
 def _measures(operator: OperatorSnapshot | None, queue: int | None) -> dict[str, Any]:

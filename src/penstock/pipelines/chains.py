@@ -19,6 +19,8 @@ _QUEUE = (
     *("call_timeout_s", "whole_commits"),
 )
 _DEFAULTS = Options()
+#: In the description of a run: its chains, if it has any.
+CHAINS = "chains"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,3 +140,23 @@ def describe_chains(joined: Pipeline) -> list[dict[str, Any]]:
         for chain in find_chains(joined.origin)
         if chain.members[0] in heads
     ]
+
+
+def join_described(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the description of a run with each of its chains as one operator.
+
+    >>> first = {"reads": ["a"], "writes": "b"}
+    >>> second = {"reads": ["b"], "writes": "c"}
+    >>> run = {"operators": {"f": first, "s": second}, "chains": [{"members": ["f", "s"]}]}
+    >>> join_described(run)["operators"]
+    {'f': {'reads': ['a'], 'writes': 'c', 'outputs': ['c']}}
+    """
+    operators = dict(description["operators"])
+    for chain in description.get(CHAINS, ()):
+        head, *followers = chain["members"]
+        last = operators[followers[-1]]
+        outputs = last.get("outputs", [last["writes"]])
+        operators[head] = {**operators[head], "writes": last["writes"], "outputs": outputs}
+        for name in followers:
+            del operators[name]
+    return {**description, "operators": operators}

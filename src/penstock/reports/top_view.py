@@ -18,6 +18,7 @@ from penstock.errors import InputError
 from penstock.extras import import_optional
 from penstock.files.lock import find_holder
 from penstock.reports.bottleneck_marks import mark_bottlenecks
+from penstock.reports.chain_text import find_slowest, members_of
 from penstock.reports.event_text import explain_change, explain_no_decision
 from penstock.reports.live_view import decision_lines, dots, event_lines
 from penstock.reports.progress import duration
@@ -205,12 +206,20 @@ def _operator_table(last: Tick, measured: Tick, width: int, rows: int) -> Any:
         shown = snapshot.operators.get(name) if snapshot is not None else None
         mark = "\N{BLACK UP-POINTING TRIANGLE} " if name in slow else ""
         table.add_row(
-            f"{mark}{name}", *_measures(shown, name, last), *_replicas(name, last, is_wide)
+            f"{mark}{name}{_slowest_member(shown)}",
+            *_measures(shown, name, last),
+            *_replicas(name, last, is_wide),
         )
     left_out = len(last.status.running) - rows
     if left_out > 0:
         table.add_row(f"... {left_out} more")
     return table
+
+
+def _slowest_member(shown: OperatorSnapshot | None) -> str:
+    """Return the member of a chain that takes the most time, behind the name of the chain."""
+    slowest = find_slowest(members_of(shown)) if shown is not None else None
+    return f" > {slowest['name']}" if slowest is not None else ""
 
 
 def _measures(shown: OperatorSnapshot | None, name: str, last: Tick) -> Iterator[str]:

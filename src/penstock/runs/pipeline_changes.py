@@ -16,7 +16,7 @@ from penstock.engines.spark.recovery.migration import (
 )
 from penstock.engines.spark.run_layout import RunLayout, read_json, write_json
 from penstock.errors import InputError, nearest
-from penstock.pipelines.chains import describe_chains
+from penstock.pipelines.chains import CHAINS, describe_chains
 from penstock.pipelines.changes import PipelineChange, find_changes
 from penstock.pipelines.description import describe
 from penstock.pipelines.pipeline import Pipeline
@@ -28,8 +28,6 @@ from penstock.topics.embedded.topic import Topic
 DESCRIPTION = "pipeline.json"
 #: In the description of a run: earlier names of its operators, by present name.
 EARLIER = "earlier_names"
-#: In the description of a run: the chains of its operators, if it has any.
-CHAINS = "chains"
 _DAMAGED = "remove it to resume without comparing the pipeline with the earlier one"
 
 

@@ -12,6 +12,7 @@ from penstock.engines.port import IngestStatus
 from penstock.engines.spark.run_layout import RunLayout, read_json
 from penstock.errors import InputError
 from penstock.files.lock import Holder, find_holder
+from penstock.pipelines.chains import CHAINS
 from penstock.runs.journal_tail import JournalTail, read_tail
 from penstock.runs.operator_status import (
     OperatorStatus,
@@ -154,7 +155,7 @@ def _chains(declared: Mapping[str, Any], tail: JournalTail) -> tuple[ChainStatus
             end=chain["end"],
             members=tuple(measured.get(chain["members"][0], ())),
         )
-        for chain in declared.get("chains", [])
+        for chain in declared.get(CHAINS, ())
     )
 
 

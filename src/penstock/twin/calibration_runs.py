@@ -11,6 +11,7 @@ from penstock.core.frozen_dict import FrozenDict
 from penstock.core.topology import Topology
 from penstock.engines.port import Batch
 from penstock.errors import InputError
+from penstock.pipelines.chains import join_described
 from penstock.pipelines.kinds.kind import find_kind
 from penstock.runs.journal_header import SPARK, engine_kind
 from penstock.runs.run_directory import RunDirectory, read_run
@@ -132,8 +133,8 @@ def _read_description(directory: Path) -> Mapping[str, Any]:
 
 
 def read_operators(directory: Path) -> dict[str, DeclaredOperator]:
-    """Read the operators that scale from the pipeline description of a run."""
-    description = _read_description(directory)
+    """Read the operators that scale from the pipeline description of a run; a chain is one."""
+    description = join_described(_read_description(directory))
     operators: Mapping[str, Any] = description["operators"]
     feeds: Mapping[str, Any] = description["produces"]
     writers = {

@@ -44,7 +44,7 @@ function inColumn(graph) {
 }
 
 function describe(graph) {
-  return graph.nodes.map((n) => `${n.name}: ${n.running ?? "?"} replicas${n.is_bottleneck ? ", bottleneck" : ""}`).join("; ");
+  return graph.nodes.map((n) => `${n.name}: ${n.running ?? "?"} replicas${n.is_bottleneck ? ", bottleneck" : ""}${chain(n)}`).join("; ");
 }
 
 function text(x, y, content, kind = "", anchor = "start") {
@@ -79,10 +79,16 @@ function drawEdge(from, to, rate, isNarrow) {
 
 function clip(name, most) { return name.length > most ? `${name.slice(0, most - 1)}…` : name; }
 
+// members of a chain, each with its share of the time
+function chain(node) {
+  if (!node.members) return "";
+  return `, chain of ${node.members.map((m) => m.share === null ? m.name : `${m.name} (${percent(m.share)})`).join(" > ")}`;
+}
+
 function drawNode(drawing, { x, y, node }) {
   const group = svg("g", { transform: `translate(${x} ${y})`, "data-operator": node.name });
   const title = svg("title");
-  title.textContent = `${node.name}: wanted ${node.wanted ?? "-"}, requested ${node.requested ?? "-"}, running ${node.running ?? "-"}`;
+  title.textContent = `${node.name}: wanted ${node.wanted ?? "-"}, requested ${node.requested ?? "-"}, running ${node.running ?? "-"}${chain(node)}`;
   group.append(title, svg("rect", { width: WIDTH, height: HEIGHT, rx: 6, class: node.is_bottleneck ? "node bottleneck" : "node" }));
   group.append(text(10, 18, clip(node.name, node.is_bottleneck ? 16 : 28), "name"));
   if (node.is_bottleneck) group.append(text(WIDTH - 8, 18, "▲ bottleneck", "bottle", "end"));
