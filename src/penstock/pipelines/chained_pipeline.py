@@ -14,7 +14,8 @@ from penstock.pipelines.pipeline import Pipeline
 
 
 def join_chains(pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline with its chains as single operators; itself if it has none."""
+    """Check a pipeline, and return it with its chains as single operators."""
+    pipeline.check()
     chains = [chain for chain in find_chains(pipeline) if len(chain.members) > 1]
     if not chains:
         return pipeline

@@ -129,13 +129,14 @@ def prepare_spark_run(
         if objects.pipeline is not None
         else build_pipeline(spec.pipeline, spec.build_args)
     )
-    pipeline = _with_chains(spec, pipeline)
+    pipeline = join_chains(pipeline) if spec.chain == CHAIN_ON else pipeline
     topology = pipeline.check_scaled()
     master = _read_master(spec)
     executors = choose_executors(spec, master, pipeline)
     load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
-        pipeline = _with_chains(spec, following(load))
+        pipeline = following(load)
+        pipeline = join_chains(pipeline) if spec.chain == CHAIN_ON else pipeline
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
     scaled: Scaled = "hosts" if pipeline.hosts else "operators"
@@ -180,14 +181,6 @@ def _read_master(spec: SparkSpec) -> Master | None:
     if settings:
         raise InputError("--conf", "needs a cluster", "add --master spark://HOST:PORT")
     return None
-
-
-def _with_chains(spec: SparkSpec, pipeline: Pipeline) -> Pipeline:
-    """Return the pipeline that runs: with each chain as one operator, if the spec says so."""
-    if spec.chain != CHAIN_ON:
-        return pipeline
-    pipeline.check()
-    return join_chains(pipeline)
 
 
 def _load(spec: SparkSpec, pipeline: Pipeline, given: Workload | None) -> Workload | None:
