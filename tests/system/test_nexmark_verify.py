@@ -1,6 +1,7 @@
 """Nexmark queries on Spark, rescaled on the way, against DuckDB; and what a verdict says."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ CASES = {
     "q8": VerifySpec(query="q8", events=20_000, rate=400, rescale=True),
     "q11": VerifySpec(query="q11", variant="reference", events=20_000, rate=100, rescale=True),
 }
+CASES |= {f"{name}-chains": replace(CASES[name], has_chains=True) for name in ("q1", "q3", "q11")}
 
 
 @pytest.mark.spark

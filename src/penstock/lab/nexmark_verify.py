@@ -36,6 +36,7 @@ from penstock.nexmark.truths import (
     events_of,
     true_rows,
 )
+from penstock.pipelines.chained_pipeline import join_chains
 from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.run_lock import quiet_spark_loggers, silence_accumulator_server
 from penstock.topics.embedded.topic import Topic
@@ -72,6 +73,8 @@ class VerifySpec:
     rate: float | None = None
     #: Whether every operator is rescaled during the run.
     rescale: bool = False
+    #: Whether neighbouring operators run as one query where they can.
+    has_chains: bool = False
 
     def check(self) -> None:
         """Raise `InputError` for an unknown query or variant, or too few events."""
@@ -93,7 +96,7 @@ class VerifySpec:
     def pipeline(self) -> Pipeline:
         """Build the pipeline of the query."""
         pipeline: Pipeline = QUERIES[self.query].build(self.query_variant, self.setting)
-        return pipeline
+        return join_chains(pipeline) if self.has_chains else pipeline
 
 
 @dataclass(kw_only=True)

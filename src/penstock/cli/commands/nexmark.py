@@ -16,6 +16,7 @@ examples:
   penstock nexmark generate --events 200000 --workload "cosine * 0.01" --out wave.parquet
   penstock nexmark verify --query q8 --events 200000 --rescale
   penstock nexmark verify --query q7 --events 50000
+  penstock nexmark verify --query q3 --events 200000 --rescale --chain on
   penstock nexmark run --query q11 --workload cosine --policy ds2 --minutes 60 --speed-up 30
 
 Of fifty events, one is a person, three are auctions and 46 are bids; --events counts all of them.
@@ -73,6 +74,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     about = "events per second of event time (default: 10,000; q5, q8, q11: 1,000)"
     add("--rate", type=float, metavar="R", help=about)
     add("--rescale", action="store_true", help="rescale every operator during the run")
+    about = "on: neighbouring operators run as one query where they can (default: off)"
+    add("--chain", choices=("on", "off"), default="off", help=about)
     _add_run(verbs)
 
 
@@ -133,6 +136,7 @@ def run_verify(args: argparse.Namespace) -> int:
         variant=args.variant,
         rate=args.rate,
         rescale=args.rescale,
+        has_chains=args.chain == "on",
     )
     with ProgressBar("verify", resumes=False) as bar:
         result = verify_in_session(spec, bar.show)
