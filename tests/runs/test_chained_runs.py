@@ -119,7 +119,10 @@ def test_the_status_names_the_members_and_the_slowest(
     check_description(prepared.pipeline, tmp_path)
     make_topics(prepared.pipeline, RunLayout(tmp_path))
     main(["status", str(tmp_path)])
-    assert f"chain large > ids (ends there: {END})\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert f"chain large > ids (ends there: {END})\n" in out
+    (row,) = [line.split() for line in out.splitlines() if line.startswith("ids ")]
+    assert row[:4] == ["ids", "batch", "in", "large"]
     operator = {"members": [dict(member) for member in members()]}
     tick = {"at": 15.0, "running": {"large": 1}, "snapshot": {"operators": {"large": operator}}}
     with (tmp_path / "journal.jsonl").open("a") as journal:

@@ -19,7 +19,8 @@ _COLUMNS = ("operator", "kind", "replicas", "queue", "oldest", "watermark", "com
 
 def status_text(status: RunStatus, now: float) -> str:
     """Return the status, 80 columns wide where possible."""
-    rows = tuple(_row(operator, now) for operator in status.operators)
+    heads = {name: chain.names[0] for chain in status.chains for name in chain.names[1:]}
+    rows = tuple(_row(operator, now, heads.get(operator.name)) for operator in status.operators)
     table = [as_text(Table(columns=_COLUMNS, rows=rows, words=2))] if rows else []
     parts = [
         *([_headline(status)], [*_health(status)], table),
@@ -71,11 +72,13 @@ def _hosts(status: RunStatus) -> Iterator[str]:
         yield f"  {host}: " + ", ".join(f"{n} slices of {name}" for name, n in operators.items())
 
 
-def _row(operator: OperatorStatus, now: float) -> tuple[str, ...]:
+def _row(operator: OperatorStatus, now: float, head: str | None) -> tuple[str, ...]:
+    """Return the row of an operator; `head` is the first member of its chain, if it follows one."""
+    replicas = replicas_text(operator.wanted, operator.requested, operator.running)
     return (
         operator.name,
         operator.kind,
-        replicas_text(operator.wanted, operator.requested, operator.running),
+        f"in {head}" if head is not None else replicas,
         "-" if operator.queue is None else pretty(operator.queue),
         _seconds(operator.oldest_waiting_s),
         "-" if operator.watermark is None else _clock(operator.watermark),
