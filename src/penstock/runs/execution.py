@@ -202,7 +202,8 @@ def _finished_result(spec: SparkSpec, directory: Path) -> RunResult | None:
         result = read_result(directory / RESULT)
     except InputError as error:
         hint = "remove it: the run resumes and computes its figures again"
-        raise InputError(error.field, error.problem, hint, error.where) from None
+        problem = f"is empty or damaged: {error.problem}"
+        raise InputError("", problem, hint, str(directory / RESULT)) from None
     if result is None or result.spark is None or result.spark.ended != "finished":
         return None
     return result if result.spec == spec.to_json() else None

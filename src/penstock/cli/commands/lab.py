@@ -7,14 +7,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from penstock.cli.options import add_pairs, check_at_least_1, parse_pairs
+from penstock.cli.cluster_options import add_cluster_options, read_cluster_options
+from penstock.cli.options import check_at_least_1
 from penstock.cli.subcommands import add_group, add_verb
-from penstock.errors import InputError
 from penstock.files.text import write_text
 from penstock.lab.comparison.grid_comparison import compare_grids
 from penstock.lab.comparison.objective_score import Roles, score_grids
 from penstock.lab.grid.grid import Grid
-from penstock.lab.grid.grid_run import Cluster, read_cluster, run_grid
+from penstock.lab.grid.grid_run import run_grid
 from penstock.lab.grid.runner import RUNS
 from penstock.reports import objective_text
 from penstock.reports.comparison_json import as_json, as_spreadsheet
@@ -79,11 +79,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     about = "results directory (default: runs/NAME)"
     grid.add_argument("--out", metavar="DIR", type=Path, help=about)
     _add_jobs(grid)
-    about = "spread simulated runs over a Spark cluster: spark://HOST:PORT, local-cluster[2,1,1024]"
-    grid.add_argument("--master", metavar="M", help=about)
-    about = "executors on the cluster (default: all workers of a local one)"
-    grid.add_argument("--executors", metavar="N", type=int, help=about)
-    add_pairs(grid, "--conf", "setting of Spark on a cluster, such as spark.executor.cores=2")
+    add_cluster_options(grid)
     about = "compare policies under the same loads, over paired seeds"
     compare = add_verb(verbs, "compare", about, EXAMPLES, run_compare)
     about = "results directory of a grid"
@@ -119,7 +115,7 @@ def _add_jobs(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check a grid, run what is missing, print where the results are."""
     check_at_least_1("--jobs", args.jobs)
-    cluster = _read_cluster(args)
+    cluster = read_cluster_options(args)
     with ProgressBar(args.spec.stem) as bar:
         announce = partial(_announce, bar)
         result = run_grid(args.spec, args.out, args.jobs, bar.show, announce, cluster)
@@ -127,18 +123,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"error: {error}", file=sys.stderr)
     print(json.dumps(grid_json(result), indent=2) if args.json else "\n".join(grid_text(result)))
     return 1 if result.failed else 0
-
-
-def _read_cluster(args: argparse.Namespace) -> Cluster | None:
-    conf = parse_pairs(args.conf, "--conf")
-    if args.master is None:
-        if args.executors is not None or conf:
-            option = "--conf" if conf else "--executors"
-            raise InputError(option, "needs a cluster", "add --master spark://HOST:PORT")
-        return None
-    if args.jobs is not None:
-        raise InputError("--jobs", "is for this machine", "use --executors with --master")
-    return read_cluster(args.master, args.executors, conf)
 
 
 def _announce(bar: ProgressBar, grid: Grid, out: Path) -> None:

@@ -125,7 +125,7 @@ def _match_bitmaps(
     """
     count = 0
     words, busy = np.empty(_CHUNK, np.uint64), np.empty(_CHUNK, np.int64)
-    one, multiplier = np.uint64(1), np.uint64(_DE_BRUIJN)
+    unit, multiplier = np.uint64(1), np.uint64(_DE_BRUIJN)
     room = numbers.shape[0] - WORD_BITS
     for p in range(positions.shape[0]):
         previous = np.int64(-1)
@@ -148,7 +148,7 @@ def _match_bitmaps(
                 for i in range(cells.shape[1]):
                     near = candidates & partial[i, cells[p, i], start + w]
                     while near != 0:
-                        bit = near & (~near + one)
+                        bit = near & (~near + unit)
                         near ^= bit
                         box = (start + w) * 64 + bit_places[(bit * multiplier) >> np.uint64(58)]
                         is_inside = False
@@ -160,7 +160,7 @@ def _match_bitmaps(
                             candidates ^= bit
                 is_written = count <= room
                 while candidates != 0:
-                    bit = candidates & (~candidates + one)
+                    bit = candidates & (~candidates + unit)
                     candidates ^= bit
                     box = (start + w) * 64 + bit_places[(bit * multiplier) >> np.uint64(58)]
                     owner = owners[box]
