@@ -80,7 +80,7 @@ def start_keys(spark, home):
     counts = rate.selectExpr("value % 50 key").groupBy("key").count()
 
     def wait(batches):
-        time.sleep(0.08)
+        time.sleep(0.25)
         yield from batches
 
     start(counts.mapInArrow(wait, counts.schema), "keys", home, "update")
