@@ -155,9 +155,12 @@ def engine_delays(
     target = Topic.open(engine.layout.topic(f"t{operators}"))
     try:
         with PacedFeeder(engine.layout.topic("t0"), rate):
-            start = _wait(target, WARM_S)
+            engine.advance(WARM_S)  # a sleep would be time that the engine thinks it still has
+            start = target.refresh()
             engine.advance(ROUND_S - WARM_S)
             delays = measure_delays(target, start)
+            if engine.operator_errors:
+                raise RuntimeError("\n".join(engine.operator_errors.values()))
     finally:
         engine.stop()
     return delays
