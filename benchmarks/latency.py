@@ -155,7 +155,7 @@ def engine_delays(
     target = Topic.open(engine.layout.topic(f"t{operators}"))
     try:
         with PacedFeeder(engine.layout.topic("t0"), rate):
-            engine.advance(WARM_S)  # a sleep would be time that the engine thinks it still has
+            engine.advance(WARM_S)  # after a sleep, the next call would return at once
             start = target.refresh()
             engine.advance(ROUND_S - WARM_S)
             delays = measure_delays(target, start)
