@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from penstock.cli.options import add_seed
 from penstock.cli.subcommands import add_verb
-from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
 from penstock.reports.progress import ProgressBar
 
 if TYPE_CHECKING:
@@ -64,9 +63,9 @@ def _add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--threads", int, 2, "N", "threads")
     add("--rounds", int, 10, "N", "rounds; the best one counts")
     add("--seconds", float, 30.0, "S", "length of each measurement on Spark")
-    add("--batch", float, BATCH_S, "S", "planned time of a batch on Spark")
-    about = "share of the machine that batches on Spark may take beside their rows"
-    add("--overhead-share", float, OVERHEAD_SHARE, "X", about)
+    add("--batch", float, 1.0, "S", "planned time of a batch on Spark")
+    about = "start batches at once while their overhead takes less than this share of the machine"
+    parser.add_argument("--overhead-share", type=float, metavar="X", help=about)
     about = "measure kernel and operator only, without Spark"
     parser.add_argument("--kernels-only", action="store_true", help=about)
     about = "numba or numpy (default: numba if it is installed)"

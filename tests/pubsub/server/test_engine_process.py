@@ -17,13 +17,8 @@ from penstock.pubsub.server import engine_process
 from penstock.pubsub.server.engine_process import EngineProcess
 from penstock.pubsub.server.engine_status import RunDirectoryStatus, read_slice_loads
 from penstock.pubsub.server.service_directory import declare_space
-from penstock.pubsub.server.spark_engine import (
-    ENGINE_FILE,
-    agree_options,
-    list_time_options,
-    load_pipeline,
-)
-from penstock.runs.run_directory import JOURNAL, SPEC_FILE, spec_toml
+from penstock.pubsub.server.spark_engine import ENGINE_FILE, agree_options, load_pipeline
+from penstock.runs.run_directory import JOURNAL
 
 #: Notes its start, makes a file, and ends politely or at once.
 RUN = """
@@ -115,13 +110,3 @@ def test_slices_and_hosts_are_fixed_at_the_first_start(tmp_path: Path) -> None:
     (tmp_path / ENGINE_FILE).write_text("{}")
     with pytest.raises(InputError, match="is damaged"):
         load_pipeline(tmp_path)
-
-
-def test_batches_follow_each_other_closely_unless_a_run_began_otherwise(tmp_path: Path) -> None:
-    times = list_time_options(tmp_path, PubSubOptions())
-    assert times == ("--batch", "2", "--overhead-share", "0.5")
-    assert list_time_options(tmp_path, PubSubOptions(hosts=Hosts(start=1, most=4))) == ()
-    (tmp_path / SPEC_FILE).write_text(spec_toml({"pipeline": "p.py", "batch_s": 3.5}))
-    assert list_time_options(tmp_path, PubSubOptions()) == ("--batch", "3.5")
-    (tmp_path / SPEC_FILE).write_text(spec_toml({"pipeline": "p.py", "overhead_share": 0.25}))
-    assert list_time_options(tmp_path, PubSubOptions()) == ("--overhead-share", "0.25")

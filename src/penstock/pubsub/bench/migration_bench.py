@@ -23,7 +23,6 @@ from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.operator_config import BatchTiming
 from penstock.errors import InputError, RunError
-from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
 from penstock.pubsub.bench.broker_traffic import (
     NoticeTimes,
     publish_due,
@@ -42,7 +41,7 @@ from penstock.topics.embedded.topic import Topic
 SLICES = {ACCESS: 4, MATCH: 8, EXIT: 4}
 REPLICAS = {ACCESS: 2, MATCH: 2, EXIT: 2}
 #: As in the service.
-_TIMING = BatchTiming(batch_s=BATCH_S, overhead_share=OVERHEAD_SHARE)
+_TIMING = BatchTiming(batch_s=1.0, min_interval_s=0.5)
 _STEP_S, _PATIENCE_S = 0.1, 300.0
 #: Publications that are due so long before the gap of a move may be delayed by it.
 _AROUND_S = 1.0

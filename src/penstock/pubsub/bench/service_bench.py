@@ -17,7 +17,7 @@ from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.cluster.process_times import ProcessTimes, read_process_times
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.io.batch_log import BatchLog
-from penstock.engines.spark.operator_config import BatchTiming
+from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
 from penstock.errors import RunError
 from penstock.pubsub.arrays import Doubles
 from penstock.pubsub.bench.broker_traffic import publish_due, read_notice_times, subscribe_all
@@ -56,7 +56,11 @@ def run_end_to_end(
     requests = make_bench_requests(spec)
     options = PubSubOptions(match_slices=spec.slices, max_replicas=2, backend=spec.backend)
     pipeline = build_pipeline(requests.space, options)
-    timing = BatchTiming(batch_s=length.batch_s, overhead_share=length.overhead_share)
+    timing = BatchTiming(
+        batch_s=length.batch_s,
+        min_interval_s=compute_min_interval_s(length.batch_s),
+        overhead_share=length.overhead_share,
+    )
     say("starting Spark")
     with (
         TopicBroker(requests.space, directory, options) as broker,

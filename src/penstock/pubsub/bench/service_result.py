@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from penstock.engines.spark.cluster.process_times import ProcessTimes
 from penstock.errors import InputError
-from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
 from penstock.pubsub.bench.delay_steps import DelayStep
 
 
@@ -57,9 +56,9 @@ class PhaseLength:
     #: Time at the beginning of a phase that does not count.
     warm_up_s: float = 8.0
     #: Planned time of a batch.
-    batch_s: float = BATCH_S
-    #: The share of the machine that batches may take beside their rows.
-    overhead_share: float = OVERHEAD_SHARE
+    batch_s: float = 1.0
+    #: The share of the machine that batches may take beside their rows; None: every half second.
+    overhead_share: float | None = None
 
     def __post_init__(self) -> None:
         times = (
@@ -69,5 +68,5 @@ class PhaseLength:
             ("--overhead-share", self.overhead_share),
         )
         for name, value in times:
-            if not 0 < value < math.inf:
+            if value is not None and not 0 < value < math.inf:
                 raise InputError(name, f"must be above 0 and finite, got {value:g}")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,12 @@ from penstock.files.atomic import replace
 from penstock.files.text import read_text
 from penstock.pipelines.host_declaration import Hosts
 from penstock.pipelines.pipeline import Pipeline
-from penstock.pubsub.batch_defaults import BATCH_S, OVERHEAD_SHARE
 from penstock.pubsub.pipeline import PubSubOptions, build_pipeline
 from penstock.pubsub.server.engine_process import EngineProcess
 from penstock.pubsub.server.service_directory import RUN, check_engine, read_stored_space
 from penstock.pubsub.spaces.space import Space
 from penstock.pubsub.topic_broker import TopicBroker
-from penstock.runs.run_directory import SPEC_FILE, read_spec_file
+from penstock.runs.run_directory import SPEC_FILE
 
 ENGINE_FILE, PIPELINE_FILE, LOG_FILE = "engine.json", "pipeline.py", "run.log"
 FORMAT = 1
@@ -62,32 +61,12 @@ def open_spark_engine(
     replace(directory / PIPELINE_FILE, _PIPELINE.encode())
     run = directory / RUN
     command = [sys.executable, "-m", "penstock", "run", str(directory / PIPELINE_FILE)]
-    command += ["--out", str(run), "--plain", *list_time_options(run, options), *run_options]
+    command += ["--out", str(run), "--plain", *run_options]
     with EngineProcess(command, run, directory / LOG_FILE) as process:
         # a run makes its directory itself, and refuses one that already has topics
         process.wait_for(run / SPEC_FILE)
         with TopicBroker(space, run, options) as broker:
             yield SparkEngineRun(process=process, broker=broker, run=run)
-
-
-def list_time_options(run: Path, options: PubSubOptions) -> tuple[str, ...]:
-    """Return how batches follow each other, as options of `penstock run`.
-
-    A run continues as it began. Hosts are compared by what batches cost, so they have the times of
-    any other run unless options say otherwise.
-    """
-    times: Mapping[str, Any] = {}
-    if (run / SPEC_FILE).is_file():
-        times, _ = read_spec_file(run / SPEC_FILE)
-    elif options.hosts is None:
-        times = {"batch_s": BATCH_S, "overhead_share": OVERHEAD_SHARE}
-    names = {"batch_s": "--batch", "overhead_share": "--overhead-share"}
-    return tuple(
-        text
-        for name, option in names.items()
-        if name in times
-        for text in (option, f"{times[name]:g}")
-    )
 
 
 def load_pipeline(directory: Path) -> Pipeline:
