@@ -68,7 +68,7 @@ def test_of_a_hot_key_people_are_told_that_scaling_will_not_help(policy: str) ->
     story = " ".join(explain(decision, snapshot, (), guarded=True).split())
     assert "count: stays at 2 replicas (scaling-will-not-help)" in story
     assert "bounds: " in story
-    assert "one slice of the state keeps a replica busy" in story
+    assert "one slice, or something beside the replicas, is the limit" in story
 
 
 @pytest.mark.parametrize("policy", ["ds2", "threshold"])

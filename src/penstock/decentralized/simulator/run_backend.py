@@ -35,6 +35,7 @@ class DecentralizedBackend:
         item.name for item in fields(DecentralizedSetup) if item.name != "seed"
     )
     aliases: ClassVar[Mapping[str, str]] = FrozenDict()
+    result_keys: ClassVar[tuple[str, ...]] = ()
     is_sequential: ClassVar[bool] = False
 
     def make(self, fields: Mapping[str, Any], seed: int) -> DecentralizedSetup:

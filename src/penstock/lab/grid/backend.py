@@ -43,6 +43,10 @@ class RunBackend(Protocol[S]):
         """Other names of fields."""
 
     @property
+    def result_keys(self) -> tuple[str, ...]:
+        """Keys of every result; a stored one that lacks a key is damaged."""
+
+    @property
     def is_sequential(self) -> bool:
         """Whether runs execute one at a time; then a failed run does not end the others."""
 

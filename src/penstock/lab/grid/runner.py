@@ -234,8 +234,9 @@ def _read_stored(task: _Task[S]) -> dict[str, Any] | None:
             VERSION,
             _spec_json(task),
         )
-        whole = "spec" in dict(stored["result"]) and stored["inputs"]
-        return stored if same and whole else None
+        result: dict[str, Any] = dict(stored["result"])
+        is_whole = result and result.keys() >= set(task.backend.result_keys)
+        return stored if same and is_whole and stored["inputs"] else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

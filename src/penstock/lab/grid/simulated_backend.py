@@ -43,6 +43,7 @@ class SimulatedBackend:
         item.name for item in fields(SimulationSpec) if item.name != "seed"
     )
     aliases: ClassVar[Mapping[str, str]] = FrozenDict()
+    result_keys: ClassVar[tuple[str, ...]] = ("spec",)
     is_sequential: ClassVar[bool] = False
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SimulationSpec:

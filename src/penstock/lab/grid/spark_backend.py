@@ -36,6 +36,7 @@ class SparkBackend:
     name: ClassVar[str] = "spark"
     fields: ClassVar[tuple[str, ...]] = ("query", "pipeline", *_OWN, *EARLIER_NAMES)
     aliases: ClassVar[Mapping[str, str]] = FrozenDict(pipeline="query", **EARLIER_NAMES)
+    result_keys: ClassVar[tuple[str, ...]] = ("spec",)
     is_sequential: ClassVar[bool] = True
 
     def make(self, fields: Mapping[str, Any], seed: int) -> SparkSpec:
