@@ -28,10 +28,3 @@ def test_a_service_that_takes_a_fixed_rate(tmp_path: Path) -> None:
     report = run_queries("service", tmp_path)
     assert report["verdicts"]["service"]["sink"].startswith("1 -> 2 executors: ")
     assert "the sink, or a service that tasks call, takes no more rows" in report["explained"]
-
-
-def test_executors_that_wait_for_state(tmp_path: Path) -> None:
-    verdicts = run_queries("locality", tmp_path)["verdicts"]
-    assert verdicts["keys"]["locality-wait"] == (
-        "1 of 2 executors ran no task, and spark.locality.wait is 20 s"
-    )

@@ -2,7 +2,6 @@
 
 `local`: a source whose listing keeps the driver busy, and a state whose commits take long.
 `service`: a service that takes a fixed number of rows, however many executors call it.
-`locality`: state that stays on the first of two executors.
 Prints one JSON object with the verdicts of each query; the test compares it.
 """
 
@@ -74,18 +73,6 @@ def start_state(spark, home):
     start(rate.groupBy("value").count(), "state", home, "update")
 
 
-def start_keys(spark, home):
-    """Start a query with state whose tasks are short, but longer than their commits."""
-    rate = spark.readStream.format("rate").option("rowsPerSecond", 20).load()
-    counts = rate.selectExpr("value % 50 key").groupBy("key").count()
-
-    def wait(batches):
-        time.sleep(0.25)
-        yield from batches
-
-    start(counts.mapInArrow(wait, counts.schema), "keys", home, "update")
-
-
 def start_service(spark, home):
     """Start a query whose rows pass a service one after the other, from every executor."""
     (home / "in").mkdir()
@@ -136,7 +123,6 @@ def find_verdicts(attached):
 KINDS = {
     "local": ("local[2]", start_local, {("catalog", "driver"), ("state", "state-commit")}),
     "service": ("local-cluster[2,1,1024]", start_service, {("service", "sink")}),
-    "locality": ("local-cluster[2,1,1024]", start_keys, {("keys", "locality-wait")}),
 }
 
 
@@ -147,8 +133,6 @@ def main():
     settings = {
         "spark.executor.memory": "1g",
         "spark.sql.shuffle.partitions": 24,
-        # longer than any stage, also on a busy machine
-        "spark.locality.wait": "20s",
         "spark.sql.files.maxPartitionBytes": 1000,
         "spark.sql.files.openCostInBytes": 1000,
         "spark.sql.streaming.stateStore.providerClass": STORE,
