@@ -126,6 +126,7 @@ def run(kind: str, home: Path) -> None:
     settings = {
         "spark.executor.memory": "1g",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         # a task for each file
         "spark.sql.files.maxPartitionBytes": "1000",
         "spark.sql.files.openCostInBytes": "1000",

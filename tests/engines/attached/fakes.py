@@ -6,7 +6,7 @@ from typing import Any
 from tests.engines.attached.reports import kafka, make_report
 
 from penstock.engines.attached.application import Report
-from penstock.engines.attached.source_position import FileCounter
+from penstock.engines.attached.file_backlog import FileCounter
 from penstock.engines.attached.task_facts import TaskFacts
 
 

@@ -193,6 +193,18 @@ def test_new_executors_are_judged_after_ten_batches_and_unknown_before():
     assert len(tracker.operator.records) == 3  # the cold ones are forgotten
 
 
+def test_two_long_batches_are_enough_to_judge_new_executors():
+    """A query that cannot keep up has batches of half a minute: ten of them are five minutes."""
+    tracker = make_tracker(executors=1)
+    feed(tracker, 5, work_s=5.0)
+    tracker.begin_probation(1, 2, BEGAN + 145.0)
+    tracker.share(2)
+    feed(tracker, 1, first=5, every_s=30.0, work_s=29.0)
+    assert tracker.probation is not None
+    feed(tracker, 1, first=6, every_s=30.0, work_s=29.0)
+    assert tracker.probation is None
+
+
 def test_the_effect_of_a_change_is_the_speed_of_batches_before_and_after():
     tracker = make_tracker(executors=1)
     feed(tracker, 5, work_s=5.0)

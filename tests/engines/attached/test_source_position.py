@@ -109,52 +109,6 @@ def test_a_topic_that_was_made_again_offers_nothing_for_a_moment():
     assert source.end >= source.taken
 
 
-def test_files_that_wait_are_rows_by_the_files_read_so_far():
-    source = position(files=lambda: (2, 6.0))
-    source.take(
-        read(plain(None, None, None, 100, "FileStreamSource[file:/in]")), 0.0, is_batch=True
-    )
-    assert (source.backlog, source.unit) == (6.0, "files")
-    assert source.end - source.taken == 300
-
-
-def test_rows_of_a_file_are_reckoned_when_files_are_listed():
-    listed = [(1, 9.0)]
-    source = position(files=lambda: listed[-1])
-    report = read(plain(None, None, None, 10, "FileStreamSource[file:/in]"))
-    for second in range(3):  # the listing is older than the last two batches
-        source.take(report, float(second), is_batch=True)
-    assert source.end - source.taken == 90
-    listed.append((5, 7.0))
-    source.take(report, 3.0, is_batch=True)
-    assert source.end - source.taken == pytest.approx(7 * 30 / 4, abs=1)
-
-
-def test_another_estimate_of_the_rows_of_a_file_is_no_arrival():
-    listed = [(1, 9.0)]
-    source = position(files=lambda: listed[-1])
-    for second, listing in enumerate([(2, 8.0), (4, 6.0), (6, 4.0)]):  # nothing new arrives
-        rows = 10 * second + 10
-        report = plain(None, None, None, rows, "FileStreamSource[file:/in]")
-        source.take(read(report), float(second), is_batch=True)
-        listed.append(listing)
-    assert source.rate == 0.0
-    listed.append((6, 10.0))
-    source.take(read(plain(None, None, None, 0, "FileStreamSource[file:/in]")), 3.0, is_batch=True)
-    assert source.rate == pytest.approx(6 / 3 * source._rows_per_unit)
-
-
-def test_files_that_were_read_before_are_no_files_of_these_rows():
-    listed = [(1000, 9.0)]
-    source = position(files=lambda: listed[-1])
-    report = read(plain(None, None, None, 10, "FileStreamSource[file:/in]"))
-    source.take(report, 0.0, is_batch=True)
-    listed.append((1002, 7.0))
-    source.take(report, 1.0, is_batch=True)
-    source.take(report, 2.0, is_batch=True)
-    assert source.end - source.taken == 35  # 5 rows a file: the listing saw a file too many
-
-
 def test_an_unknown_backlog_stays_unknown_and_offers_what_is_read():
     source = position()
     source.take(read(plain(None, None, None, 100)), 0.0, is_batch=True)

@@ -259,13 +259,15 @@ def test_files_that_wait_are_counted(context, tmp_path: Path):
     (tmp_path / "in").mkdir()
     for name in ("a.txt", "b.txt", "c.txt"):
         (tmp_path / "in" / name).touch()
-    (log / "0").write_text(f'v1\n{{"path":"file://{tmp_path}/in/a.txt"}}\n')
+    (log / "0").write_text(f'v1\n{{"path":"file://{tmp_path}/in/a.txt","batchId":0}}\n')
     stream = FakeStream()
     stream.checkpoint = f"file:{tmp_path}/checkpoint"
     query = query_of(stream, context)
     counter = query.make_counter(0, f"FileStreamSource[file:{tmp_path}/in]")
     assert counter is not None
-    assert counter() == (1, 2.0)
+    listing = counter()
+    assert listing is not None
+    assert (listing.read, listing.waiting, listing.by_batch) == (1, 2.0, {0: 1})
     assert query.make_counter(0, "KafkaV2[Subscribe[bids]]") is None
     stream.checkpoint = "hdfs://far/away"
     assert query.make_counter(0, f"FileStreamSource[file:{tmp_path}/in]") is None

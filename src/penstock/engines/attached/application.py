@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from penstock.engines.attached.source_position import FileCounter
+from penstock.engines.attached.file_backlog import FileCounter
 from penstock.engines.attached.task_facts import TaskFacts
 
 

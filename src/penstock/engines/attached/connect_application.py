@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.engines.attached.application import Report
-from penstock.engines.attached.source_position import FileCounter
+from penstock.engines.attached.file_backlog import FileCounter
 from penstock.engines.attached.spark_application import choose_name
 from penstock.engines.spark.queries.causes import find_cause
 

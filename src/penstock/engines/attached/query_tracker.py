@@ -8,8 +8,9 @@ from statistics import median
 from typing import Any
 
 from penstock.engines.attached.batch_records import build_record
+from penstock.engines.attached.file_backlog import FileBacklog, FileCounter
 from penstock.engines.attached.progress import QueryProgress, StateProgress, parse_progress
-from penstock.engines.attached.source_position import FileCounter, SourcePosition
+from penstock.engines.attached.source_position import SourcePosition
 from penstock.engines.attached.task_facts import TaskFacts
 from penstock.engines.events import Event
 from penstock.engines.microbatch.arrivals import Arrivals
@@ -21,6 +22,9 @@ from penstock.engines.query_events import PARTITIONS, ExecutorEffectEvent
 JUDGED_AFTER = 10
 #: A change is judged after this long even if batches are slow.
 MAX_JUDGE_S = 120.0
+#: So many long batches are enough if together they have worked for so many seconds: longer than
+#: executors are cold. A query that cannot keep up must not stay unmeasured for ten batches.
+_LONG_BATCHES, _LONG_WORK_S = 2, 40.0
 #: Batches that stay in the window when a change has been judged, and that are compared.
 _COMPARED = 3
 #: Batches for which figures beside the records are kept.
@@ -56,6 +60,13 @@ class Probation:
     #: Rows/s of batches before the change.
     speed_before: float | None
     batches: int = 0
+    #: Seconds in which these batches worked.
+    work_s: float = 0.0
+
+    def is_over(self, now: float) -> bool:
+        """Whether the change can be judged."""
+        is_long = self.batches >= _LONG_BATCHES and self.work_s >= _LONG_WORK_S
+        return self.batches >= JUDGED_AFTER or is_long or now - self.began >= MAX_JUDGE_S
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,6 +137,7 @@ class QueryTracker:
             self.facts.append(facts)
         if self.probation is not None:
             self.probation.batches += 1
+            self.probation.work_s += progress.work_s or 0.0
         self._log.add(record)
         return True
 
@@ -141,10 +153,12 @@ class QueryTracker:
         return ranges
 
     def _add_source(self, number: int, description: str) -> None:
+        counter, window_s = self.make_counter(number, description), self.window_s
+        files = FileBacklog(list_files=counter, window_s=window_s) if counter is not None else None
         position = SourcePosition(
             name=f"{self.name}/{number}",
-            window_s=self.window_s,
-            files=self.make_counter(number, description),
+            window_s=window_s,
+            files=files,
             arrivals=self._arrivals,
         )
         self.sources.append(position)
@@ -254,10 +268,7 @@ class QueryTracker:
     def _judge(self, now: float) -> list[Event]:
         """Report the effect of a change once enough batches have run."""
         probation = self.probation
-        if probation is None:
-            return []
-        is_late = now - probation.began >= MAX_JUDGE_S
-        if probation.batches < JUDGED_AFTER and not is_late:
+        if probation is None or not probation.is_over(now):
             return []
         self.probation = None
         while len(self.operator.records) > _COMPARED:  # those before ran on cold executors

@@ -1,10 +1,10 @@
 """Tracks one source of a query in rows: what it has read, what waits, how fast more arrives."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from penstock.engines.attached.file_backlog import FileBacklog
 from penstock.engines.attached.progress import SourceProgress
 from penstock.engines.attached.source_offsets import OffsetCount, count_offsets
 from penstock.engines.microbatch.arrivals import Arrivals
@@ -13,8 +13,6 @@ from penstock.engines.microbatch.arrivals import Arrivals
 _MOMENTS = 8
 #: The unit of a source whose backlog is unknown: rows that were read.
 _TAKEN = "taken"
-#: Returns the files that a file source has read, and those that wait; None if unknown.
-FileCounter = Callable[[], tuple[int, float] | None]
 
 
 class _ArrivalCount(NamedTuple):
@@ -22,6 +20,8 @@ class _ArrivalCount(NamedTuple):
 
     unit: str
     amount: float
+    #: What no finished batch has read.
+    waiting: float
     #: None before the first row.
     rows_per_unit: float | None
 
@@ -31,14 +31,15 @@ class SourcePosition:
     """One source since it is tracked. Positions are rows; times are wall-clock seconds.
 
     Progress is a matter of the past: it says what waited when the last batch was planned. While
-    the query is silent, rows keep arriving, so `end` is extrapolated with the rate so far.
+    the query is silent, rows keep arriving, so `end` is extrapolated with the rate so far. Files
+    are listed in the middle of batches, too.
     """
 
     name: str
     #: Rates are measured over this long.
     window_s: float
-    #: Counts the files of a source that reports no backlog; None for all others.
-    files: FileCounter | None = None
+    #: The files of a source that reports no backlog; None for all others.
+    files: FileBacklog | None = None
     arrivals: Arrivals = field(default_factory=Arrivals)
     #: Rows that were read.
     taken: int = 0
@@ -53,10 +54,6 @@ class SourcePosition:
     until: float = 0.0
     _read_rows: float = 0.0
     _read_offsets: float = 0.0
-    #: Files that were read by the last listing; files and rows by the first one.
-    _read_files: int = 0
-    _first_listing: tuple[int, float] | None = None
-    _rows_per_file: float | None = None
     #: (time, what had arrived by then) in some unit, as reported, and the rows of one unit.
     _units: deque[tuple[float, float]] = field(default_factory=deque)
     _counted_unit: str = ""
@@ -70,11 +67,25 @@ class SourcePosition:
         if is_batch:
             self.taken += self._count_rows(source, count)
         self.partitions = count.partitions or self.partitions
-        arrivals = self._count_arrivals(count)
-        self._note_units(arrivals, at)
-        waiting = (self.backlog or 0.0) * (arrivals.rows_per_unit or 0.0)
-        self._note_rows(self.taken + (0.0 if arrivals.unit == _TAKEN else waiting), at)
+        if self.files is not None:
+            self.files.take(source.start, source.end, self.taken - start, at)
+        arrivals, at = self._count_files() or (self._count_arrivals(count), at)
+        self._note(arrivals, at)
         return start, self.taken
+
+    def _count_files(self) -> tuple[_ArrivalCount, float] | None:
+        """Return the files that have arrived, and when they were listed; None if unknown."""
+        files = self.files
+        if files is None or (listing := files.refresh()) is None:
+            return None
+        self.backlog, self.unit = files.unfinished, "files"
+        waiting, rows_per_file = files.unfinished, files.rows_per_file
+        return _ArrivalCount("files", files.arrived, waiting, rows_per_file), listing.at
+
+    def _note(self, arrivals: _ArrivalCount, at: float) -> None:
+        """Note what had arrived by a time."""
+        self._note_units(arrivals, at)
+        self._note_rows(self.taken + arrivals.waiting * (arrivals.rows_per_unit or 0.0), at)
 
     def _count_rows(self, source: SourceProgress, count: OffsetCount) -> int:
         """Return the rows of a batch; where offsets are rows, a retried stage counts only once."""
@@ -86,29 +97,15 @@ class SourcePosition:
         return rows
 
     def _count_arrivals(self, count: OffsetCount) -> _ArrivalCount:
-        """Count what has arrived: rows, offsets or files; without a backlog, what was read."""
+        """Count what has arrived: rows or offsets; without a backlog, what was read."""
         self.backlog, self.unit = count.waiting, count.unit
-        if self.files is not None and (files := self.files()) is not None:
-            read, self.backlog = files
-            self.unit = "files"
-            return _ArrivalCount("files", read + self.backlog, self._reckon_rows_per_file(read))
-        if self.backlog is None or count.unit != "offsets":
-            return _ArrivalCount(_TAKEN, self.taken, 1.0)
+        if count.waiting is None or count.unit != "offsets":
+            return _ArrivalCount(_TAKEN, self.taken, 0.0, 1.0)
+        waiting = count.waiting
         if count.are_rows:
-            return _ArrivalCount("rows", self.taken + self.backlog, 1.0)
-        return _ArrivalCount("offsets", self._read_offsets + self.backlog, self._rows_per_offset)
-
-    def _reckon_rows_per_file(self, read: int) -> float | None:
-        """Return the rows of a file, by what was read since the first listing.
-
-        Listings are rarer than batches, so it changes only with the files that were read.
-        """
-        if read and read != self._read_files:
-            files, rows = self._first_listing or (0, 0.0)
-            self._rows_per_file = (self._read_rows - rows) / (read - files)
-            self._first_listing = self._first_listing or (read, self._read_rows)
-            self._read_files = read
-        return self._rows_per_file
+            return _ArrivalCount("rows", self.taken + waiting, waiting, 1.0)
+        per_offset = self._rows_per_offset
+        return _ArrivalCount("offsets", self._read_offsets + waiting, waiting, per_offset)
 
     @property
     def _rows_per_offset(self) -> float | None:
@@ -124,6 +121,8 @@ class SourcePosition:
         if arrivals.unit != self._counted_unit:
             self._units.clear()
         self._counted_unit, self._rows_per_unit = arrivals.unit, arrivals.rows_per_unit
+        if self._units and self._units[-1][0] == at:  # the same listing again
+            self._units.pop()
         self._units.append((at, arrivals.amount))
         while len(self._units) > 2 and self._units[1][0] <= at - self.window_s:
             self._units.popleft()
@@ -158,6 +157,8 @@ class SourcePosition:
 
     def extrapolate(self, now: float) -> None:
         """Add the rows that arrive at the rate so far until now."""
+        if (files := self._count_files()) is not None:
+            self._note(*files)
         if self._last_report and (rate := self.rate):
             at, arrived = self._last_report
             self.until = max(at, now)

@@ -15,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from penstock.core.frozen_dict import FrozenDict
 from penstock.engines.attached.application import Report
-from penstock.engines.attached.source_position import FileCounter
+from penstock.engines.attached.file_backlog import FileCounter, FileListing
 from penstock.engines.attached.spark_tasks import SparkTasks
 from penstock.engines.spark.ingest.backlog import FileCount, find_directory
 from penstock.engines.spark.queries.causes import find_cause
@@ -82,7 +83,7 @@ class SparkQuery:
         directory = find_directory({"description": description})
         if directory is None or (checkpoint := self._checkpoint()) is None:
             return None
-        return count_files(FileCount(directory, checkpoint / "sources" / str(number)))
+        return make_file_counter(FileCount(directory, checkpoint / "sources" / str(number)))
 
     def _read_trigger_s(self) -> float | None:
         """Return the trigger interval, which Spark keeps in a private class."""
@@ -104,14 +105,19 @@ def find_checkpoint(execution: Any) -> Path | None:
     return Path(unquote(place.path)) if place.scheme in ("", "file") else None
 
 
-def count_files(files: FileCount) -> FileCounter:
+def make_file_counter(files: FileCount) -> FileCounter:
     """Return the counter of one source."""
 
-    def count() -> tuple[int, float] | None:
+    def list_files() -> FileListing | None:
         waiting = files.count()
-        return None if waiting is None else (files.files_read, waiting)
+        if waiting is None:
+            return None
+        batches = FrozenDict(files.by_batch)
+        return FileListing(
+            at=files.listed_at, read=files.files_read, waiting=waiting, by_batch=batches
+        )
 
-    return count
+    return list_files
 
 
 class SparkApplication:

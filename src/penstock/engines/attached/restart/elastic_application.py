@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from penstock.engines.attached.application import Application, FollowedQuery, Report
+from penstock.engines.attached.file_backlog import FileCounter
 from penstock.engines.attached.restart.elastic_query import ElasticQuery
-from penstock.engines.attached.source_position import FileCounter
 
 
 class ElasticFollowedQuery:

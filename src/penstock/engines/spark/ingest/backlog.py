@@ -20,6 +20,8 @@ _FILES = re.compile(r"FileStreamSource\[file:(.+)\]")
 #: The largest share of time that listing a directory may take.
 _MAX_LISTING_SHARE = 0.02
 _MIN_LISTING_S = 2.0
+#: The newest batches whose files are counted.
+_MAX_BATCHES = 64
 
 Progress = Mapping[str, Any]
 
@@ -91,6 +93,9 @@ class FileCount:
     directory: Path
     #: Spark's log of the files of each batch: CHECKPOINT/sources/N.
     log: Path
+    #: Files of the newest batches, by their number in the log, and wall clock of the last listing.
+    by_batch: dict[int, int] = field(default_factory=dict)
+    listed_at: float = 0.0
     _read: set[str] = field(default_factory=set)
     _logs: set[str] = field(default_factory=set)
     _waiting: float | None = None
@@ -105,6 +110,7 @@ class FileCount:
         """Return the number of unread files; slow listings are repeated less often."""
         now = time.monotonic()
         if now >= self._next:
+            self.listed_at = time.time()
             self._waiting = self._count_unread()
             took_s = time.monotonic() - now
             self._next = now + max(_MIN_LISTING_S, took_s / _MAX_LISTING_SHARE)
@@ -123,11 +129,20 @@ class FileCount:
                 continue
             try:
                 lines = path.read_text(encoding="utf-8").splitlines()[1:]
-                paths = [unquote(urlsplit(json.loads(line)["path"]).path) for line in lines]
+                files = [(_read_path(entry), entry["batchId"]) for entry in map(json.loads, lines)]
             except (OSError, ValueError, KeyError):  # being written, or just removed
                 continue
-            self._read.update(paths)
+            for name, batch in files:
+                if name not in self._read:
+                    self.by_batch[batch] = self.by_batch.get(batch, 0) + 1
+            self._read.update(name for name, _ in files)
             self._logs.add(path.name)
+        for batch in sorted(self.by_batch)[:-_MAX_BATCHES]:
+            del self.by_batch[batch]
+
+
+def _read_path(entry: Mapping[str, Any]) -> str:
+    return unquote(urlsplit(entry["path"]).path)
 
 
 def _find_suffix(name: str) -> str:
