@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from penstock.engines.microbatch.event_counts import Events, merge, sketch
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.topics.embedded.segment import Segment, SegmentWriter
+from penstock.topics.embedded.segment import Segment
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import SegmentWriter
 from penstock.topics.schema import EVENT
 
 

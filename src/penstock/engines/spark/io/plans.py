@@ -18,7 +18,7 @@ from penstock.engines.microbatch.replica_vote import ReplicaView
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.errors import InputError
 from penstock.files.atomic import replace
-from penstock.topics.embedded.topic import Piece
+from penstock.topics.port import RowPiece
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -30,7 +30,7 @@ class InputPart:
 
     topic: str
     offset: int
-    piece: Piece
+    piece: RowPiece
 
     @property
     def rows(self) -> int:
