@@ -23,7 +23,8 @@ from penstock.topics.kafka.offset_ranges import PartitionRange, cut_shares, list
 from penstock.topics.kafka.partition_offsets import PartitionOffsets
 from penstock.topics.kafka.range_reader import RangeReader
 from penstock.topics.kafka.row_writer import KafkaRowWriter, make_topic
-from penstock.topics.kafka.transactional_writer import Messages, TaskId, write_once
+from penstock.topics.kafka.transactional_producer import Messages, TaskId
+from penstock.topics.kafka.transactional_writer import write_once
 from penstock.topics.kafka.value_formats import make_decoder, make_encoder
 
 ROWS, TASK_ROWS, TRIES = 400_000, 50_000, 7

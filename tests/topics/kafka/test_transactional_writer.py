@@ -10,7 +10,8 @@ from penstock.errors import InputError
 from penstock.topics.kafka import transactional_writer as writer
 from penstock.topics.kafka.address import KafkaAddress, parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
-from penstock.topics.kafka.transactional_writer import FencedError, Messages, TaskId, write_once
+from penstock.topics.kafka.transactional_producer import FencedError, Messages, TaskId
+from penstock.topics.kafka.transactional_writer import write_once
 
 ADDRESS, NONE = parse_address("kafka://a:1/out"), ClientSettings()
 TASK = TaskId("query", 3)

@@ -8,7 +8,7 @@ readers/<reader>.json           how far each reader has read
 lock                            held by the writer
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace as replace_fields
 from pathlib import Path
 
@@ -23,18 +23,19 @@ from penstock.topics.embedded.description import (
     DESCRIPTION,
     OTHER_NAME,
     Description,
+    KafkaTopic,
     create_directory,
     merge_descriptions,
     read_description,
 )
 from penstock.topics.embedded.file_rows import (
-    FileRows,
     Piece,  # noqa: F401  (plans of earlier versions name it here)
 )
 from penstock.topics.embedded.retention import Retention
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 from penstock.topics.partition import Partition
-from penstock.topics.port import RowPiece, RowStore, SegmentWriter, Transaction
+from penstock.topics.port import RowPiece, SegmentWriter, Transaction
+from penstock.topics.row_stores import open_rows
 from penstock.topics.schema import first_difference, with_event
 
 
@@ -50,7 +51,8 @@ class Topic:
         )
         self.added = description.added
         self._chain = Chain(directory)
-        self._rows: RowStore = FileRows(directory)
+        self.kafka = description.kafka
+        self._rows = open_rows(directory, description)
 
     @classmethod
     def create(
@@ -61,11 +63,13 @@ class Topic:
         partition: Partition | None = None,
         *,
         may_add: bool = False,
+        kafka: Callable[[str], KafkaTopic] | None = None,
     ) -> "Topic":
         """Create a topic, or open it if it exists with the same schema and partition.
 
         A given retention replaces the earlier one. With
-        `may_add`, new nullable columns are added to the topic.
+        `may_add`, new nullable columns are added to the topic. `kafka` makes the topic of Kafka
+        for the rows of a new one.
         """
         directory = directory.resolve()
         new = Description(
@@ -76,6 +80,8 @@ class Topic:
         path = directory / DESCRIPTION
         with full_disk(directory.name):
             if not path.is_file():
+                if kafka is not None:
+                    new = replace_fields(new, kafka=kafka(directory.name))
                 create_directory(directory, new.to_bytes(directory.name))
             old = read_description(directory)
             description = merge_descriptions(old, new, retention, directory, may_add=may_add)
