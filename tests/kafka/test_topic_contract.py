@@ -28,8 +28,7 @@ def topic_maker(broker: KafkaBroker) -> MakeTopic:
         make_kafka_topic(cluster, cluster.receipts.topic)
 
         def make(name: str) -> KafkaTopic:
-            topic = cluster.topic(name)
-            return KafkaTopic(topic, make_kafka_topic(cluster, topic))
+            return make_kafka_topic(cluster, cluster.topic(name))
 
         return Topic.create(directory, *about, kafka=make, **more)
 

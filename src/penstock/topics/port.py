@@ -60,6 +60,9 @@ class Transaction(Protocol):
     def note(self) -> bytes | None:
         """What an earlier attempt at the same batch has committed with its rows; None if none."""
 
+    def digest(self) -> str:
+        """Return a digest of all rows, which may not become more; empty if none is needed."""
+
     def deliver(self) -> None:
         """Send the rows of all segments; from now on these can be closed."""
 

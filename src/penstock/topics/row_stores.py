@@ -18,4 +18,4 @@ def open_rows(directory: Path, description: Description) -> RowStore:
     if cluster is None:
         problem = f"its rows are in Kafka, but there is no {CLUSTER} that says where"
         raise InputError("", problem, "restore it from a backup", str(directory))
-    return MessageRows(directory, cluster, description.kafka.topic)
+    return MessageRows(directory, cluster, description.kafka.topic, description.kafka.partitions)

@@ -7,7 +7,7 @@ from before lack them, and readers fill in null. A file of version 1 has none. V
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ class KafkaTopic:
 
     topic: str
     id: str
+    #: The partitions that are written; more may be added, and stay empty.
+    partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class Description:
         if self.added:
             data["added"] = list(self.added)
         if self.kafka is not None:
-            data["kafka"] = {"topic": self.kafka.topic, "id": self.kafka.id}
+            data["kafka"] = asdict(self.kafka)
         return json.dumps(data, indent=2).encode() + b"\n"
 
 
@@ -85,7 +87,7 @@ def read_description(directory: Path) -> Description:
             retention=Retention.from_json(data["retention"]),
             partition=None if partition is None else Partition.from_json(partition),
             added=tuple(data.get("added", ())),
-            kafka=None if kafka is None else KafkaTopic(kafka["topic"], kafka["id"]),
+            kafka=None if kafka is None else KafkaTopic(**kafka),
         )
     except (ValueError, KeyError, TypeError, OSError):
         raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None

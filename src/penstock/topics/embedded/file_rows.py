@@ -52,6 +52,10 @@ class FileTransaction:
 
     note: bytes | None = None
 
+    def digest(self) -> str:
+        """Return nothing: no earlier attempt counts."""
+        return ""
+
     def deliver(self) -> None:
         """Do nothing."""
 

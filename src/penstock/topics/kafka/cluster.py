@@ -13,11 +13,13 @@ from typing import Any
 
 from penstock.errors import InputError
 from penstock.files.atomic import replace as replace_file
-from penstock.topics.kafka.address import KafkaAddress, parse_address
-from penstock.topics.kafka.client_settings import ClientSettings
+from penstock.topics.kafka.address import KafkaAddress, is_kafka_address, parse_address
+from penstock.topics.kafka.client_settings import ClientSettings, make_settings
+from penstock.topics.kafka.clients import load_client
 
 CLUSTER = "kafka.json"
 VERSION = 1
+HINT = "write kafka://host:port/prefix; several brokers as host:port,host:port"
 _RUN = re.compile(r"[0-9a-f]{12}")
 
 
@@ -65,6 +67,21 @@ class KafkaCluster:
             raise ValueError
         settings = ClientSettings(data["settings"], data["properties"])
         return cls(parse_address(data["address"]), settings, data["run"])
+
+
+def make_cluster(
+    address: str | None, properties: str | Path | None = None, field: str = "topics"
+) -> KafkaCluster | None:
+    """Return the cluster that an address names; None without one."""
+    if address is None:
+        if properties is not None:
+            problem = "are settings of Kafka, but the topics are not there"
+            raise InputError(f"{field} properties", problem, HINT)
+        return None
+    if not is_kafka_address(address):
+        raise InputError(field, f"must be an address of Kafka, got {address!r}", HINT)
+    load_client(field)
+    return KafkaCluster(parse_address(address, field), make_settings(properties=properties))
 
 
 def find_cluster(topics: Path) -> KafkaCluster | None:

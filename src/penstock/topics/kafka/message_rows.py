@@ -1,6 +1,5 @@
 """Rows of a topic as messages of Kafka; its commits, which name them, stay in a directory."""
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,10 @@ from penstock.topics.kafka.segment_messages import (
     list_values,
 )
 from penstock.topics.kafka.task_transaction import KafkaTransaction
-from penstock.topics.kafka.topic_setup import count_partitions, delete_messages
+from penstock.topics.kafka.topic_setup import delete_messages
 from penstock.topics.partition import Partition, shares, unpack
 from penstock.topics.port import SegmentWriter, Transaction
 
-_LOG = logging.getLogger(__name__)
 #: The folder in the directory of a topic for notes of its producers.
 NOTES = "notes"
 
@@ -89,8 +87,9 @@ class MessagePiece:
 class MessageRows:
     """The segments of one topic in Kafka."""
 
-    def __init__(self, directory: Path, cluster: KafkaCluster, topic: str) -> None:
-        self._directory, self._cluster, self._topic = directory, cluster, topic
+    def __init__(self, directory: Path, cluster: KafkaCluster, topic: str, partitions: int) -> None:
+        self._directory, self._cluster = directory, cluster
+        self._topic, self._partitions = topic, partitions
 
     def write(
         self, schema: pa.Schema, partition: Partition | None, transaction: Transaction | None
@@ -98,8 +97,7 @@ class MessageRows:
         """Start a segment in a transaction."""
         if not isinstance(transaction, KafkaTransaction):
             raise PenstockError(f"topic {self._directory.name}: rows in Kafka need a transaction")
-        partitions = count_partitions(self._cluster, self._topic)
-        return MessageSegmentWriter(self._topic, partitions, schema, partition, transaction)
+        return MessageSegmentWriter(self._topic, self._partitions, schema, partition, transaction)
 
     def find(
         self, segment: Segment, from_row: int, to_row: int, at: float, schema: pa.Schema | None

@@ -28,6 +28,10 @@ SUFFIX = ".note"
 class MessageSource(Protocol):
     """A segment that is being written."""
 
+    @property
+    def digest(self) -> str:
+        """A digest of its rows, after `take_messages`."""
+
     def take_messages(self) -> Part:
         """Return all its messages; it gets no more rows."""
 
@@ -55,6 +59,11 @@ class KafkaTransaction:
     def add(self, source: MessageSource) -> None:
         """Add a segment."""
         self._sources.append(source)
+
+    def digest(self) -> str:
+        """Return a digest of all rows without their event times, and of their topics."""
+        parts = [f"{source.take_messages().topic}:{source.digest}" for source in self._sources]
+        return "/".join(sorted(parts))
 
     def deliver(self) -> None:
         """Send the messages of all segments, and tell each its offsets; once."""

@@ -4,10 +4,12 @@ import logging
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from penstock.errors import InputError
 from penstock.extras import import_optional
+from penstock.topics.embedded.description import KafkaTopic
 from penstock.topics.kafka.clients import load_client, make_admin, translate_error
 from penstock.topics.kafka.cluster import KafkaCluster
 from penstock.topics.kafka.partition_offsets import UNCOMMITTED, PartitionOffsets
@@ -24,8 +26,8 @@ CONFIG = {
 }
 
 
-def make_kafka_topic(cluster: KafkaCluster, topic: str, *, may_have_rows: bool = False) -> str:
-    """Make a topic, unless there is an empty one; return the id that Kafka gave it.
+def make_kafka_topic(cluster: KafkaCluster, topic: str) -> KafkaTopic:
+    """Make a topic, unless there is an empty one.
 
     `InputError` if it has rows, which are of another run.
     """
@@ -34,21 +36,23 @@ def make_kafka_topic(cluster: KafkaCluster, topic: str, *, may_have_rows: bool =
     if _find_topic(cluster, topic) is None:
         _create(cluster, topic)
     partitions = _wait_for_leaders(offsets)
-    if not may_have_rows and any(offsets.end(partitions).values()):
+    if any(offsets.end(partitions).values()):
         problem = f"has rows already, at {address.bootstrap}: another run has written there"
         hint = "choose another prefix, as in kafka://host:port/prefix, or delete the topic"
         raise InputError(f"topic {topic}", problem, hint)
-    return describe_topic(cluster, topic)
+    return KafkaTopic(topic, describe_topic(cluster, topic), len(partitions))
 
 
-def check_kafka_topic(cluster: KafkaCluster, topic: str, topic_id: str) -> None:
+def check_kafka_topic(cluster: KafkaCluster, known: KafkaTopic) -> None:
     """Raise `InputError` if a topic of a run is gone or was made anew."""
-    _wait_for_leaders(PartitionOffsets(cluster.at(topic), cluster.settings, UNCOMMITTED))
-    found = describe_topic(cluster, topic)
-    if found != topic_id:
-        problem = f"was deleted and made anew: its id was {topic_id}, now it is {found}"
-        hint = "the rows of this run are gone: begin another run with --out DIR"
-        raise InputError(f"topic {topic}", problem, hint)
+    address, hint = cluster.at(known.topic), "its rows are gone: begin another run with --out DIR"
+    if _find_topic(cluster, known.topic) is None:
+        problem = f"does not exist any more at {address.bootstrap}"
+        raise InputError(f"topic {known.topic}", problem, hint)
+    found = describe_topic(cluster, known.topic)
+    if found != known.id:
+        problem = f"was deleted and made anew: its id was {known.id}, now it is {found}"
+        raise InputError(f"topic {known.topic}", problem, hint)
 
 
 def find_first_offsets(cluster: KafkaCluster, topic: str) -> dict[int, int]:
@@ -68,15 +72,15 @@ def describe_topic(cluster: KafkaCluster, topic: str) -> str:
         raise translate_error(error, cluster.at(topic), is_known=True) from None
 
 
-def count_partitions(cluster: KafkaCluster, topic: str) -> int:
-    """Return the number of partitions, as this process saw it first."""
-    key = (str(cluster.address), topic)
-    if key not in _partitions:
-        metadata = _find_topic(cluster, topic)
-        if metadata is None:
-            raise ConnectionError(f"{cluster.at(topic)}: there is no such topic")
-        _partitions[key] = len(metadata.partitions)
-    return _partitions[key]
+def delete_kafka_topics(cluster: KafkaCluster) -> None:
+    """Delete all topics of a prefix; as far as the brokers answer."""
+    client = load_client()
+    with suppress(client.KafkaException, TimeoutError):
+        known = _admin(cluster).list_topics(timeout=ADMIN_S).topics
+        names = [name for name in known if name.startswith(f"{cluster.address.topic}.")]
+        names += [name for name in known if name == cluster.receipts.topic]
+        for answer in _admin(cluster).delete_topics(names).values() if names else ():
+            answer.result(ADMIN_S)
 
 
 def delete_messages(cluster: KafkaCluster, topic: str, ends: Mapping[int, int]) -> None:
@@ -136,7 +140,6 @@ def _wait_for_leaders(offsets: PartitionOffsets) -> list[int]:
 
 
 _admins: dict[tuple[object, ...], Any] = {}
-_partitions: dict[tuple[str, str], int] = {}
 
 
 def _admin(cluster: KafkaCluster) -> Any:
