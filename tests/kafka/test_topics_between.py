@@ -82,10 +82,11 @@ def test_images(broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyP
         code, result = command.ends()
     assert code == 0, command.err
     records = result["records"]
-    assert records["offered"] == records["complete"] == 480
+    offered = records["offered"]
+    assert offered == records["complete"] > 400  # the arrivals are random
     assert (records["lost"], records["doubled"], records["strange"]) == (0, 0, 0)
     rows = read_topic(run, "labels").drop_columns("_event").to_pylist()
-    assert sorted(row["id"] for row in rows) == list(range(480))
+    assert sorted(row["id"] for row in rows) == list(range(offered))
     foreign = read_rows(broker.address, f"{prefix}.labels")
     assert foreign == Counter(json.dumps(row, default=str, sort_keys=True) for row in rows)
     shown = [path for path in run.rglob("*") if path.is_file() and contains(path, PASSWORD)]

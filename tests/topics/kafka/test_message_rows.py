@@ -101,9 +101,9 @@ def test_a_foreign_message(broker: MockKafka, make: MakeTopic, tmp_path: Path) -
 def test_a_broker_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_reader, "WAIT_S", 0.01)
     cluster = KafkaCluster(parse_address("kafka://127.0.0.1:1/x"))
-    reader = MessageReader(cluster.at("x.y"), cluster.settings, patience_s=0.05)
+    reader = MessageReader(cluster.address, cluster.settings, patience_s=0.05)
     with pytest.raises(OutageError, match=r"topic x.y: no answer from Kafka at 127.0.0.1:1"):
-        list(reader.read(0, [3]))
+        list(reader.read("x.y", 0, [3]))
     found = find_message_reader(cluster.at("x.y"), cluster.settings)
     assert found is find_message_reader(cluster.at("x.y"), cluster.settings)
 
@@ -140,3 +140,13 @@ def test_addresses_of_topics(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             make_cluster(address, properties, "--topics")
+
+
+def test_ranges_that_are_read_by_turns(make: MakeTopic, tmp_path: Path) -> None:
+    topic = make(tmp_path / "images", SCHEMA)
+    append(topic, 30_000)
+    append(topic, 30_000)
+    (first,), (second,) = (topic.pieces(n, n + 30_000) for n in (0, 30_000))
+    both = zip(first.read(["id"]), second.read(["id"]), strict=True)
+    sizes = [(left["id"][0].as_py(), right["id"][0].as_py() - 30_000) for left, right in both]
+    assert len(sizes) > 1 and all(left == right for left, right in sizes)

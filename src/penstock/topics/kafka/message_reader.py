@@ -1,4 +1,4 @@
-"""Reads messages whose offsets are known; one consumer per process and topic, kept in between.
+"""Reads messages whose offsets are known; one consumer per thread, for all topics of a cluster.
 
 It does not wait for open transactions: an offset that a commit names belongs to committed rows.
 """
@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.errors import InputError, OutageError
@@ -24,7 +25,8 @@ WAIT_S = 0.1
 PATIENCE_S = 60.0
 #: Offsets that are passed over rather than asked for anew, such as ends of transactions.
 MAX_PASSED = 16
-MAX_AT_ONCE = 100
+#: Messages that are in memory at once.
+MAX_AT_ONCE = 32
 
 
 class MessageReader:
@@ -36,70 +38,83 @@ class MessageReader:
         self._address, self._patience_s = address, patience_s
         self._client = load_client("topics in Kafka")
         self._consumer = make_consumer(address, settings, UNCOMMITTED, **FETCH)
-        #: Partition and offset that the consumer delivers next; None if unknown.
-        self._place: tuple[int, int] | None = None
+        #: Topic, partition and offset that the consumer delivers next; None if unknown.
+        self._place: tuple[str, int, int] | None = None
 
-    def read(self, partition: int, offsets: Sequence[int]) -> Iterator[bytes]:
-        """Yield the values at offsets of a partition, which increase."""
-        wanted = deque(offsets)
-        self._begin(partition, wanted[0])
+    def read(self, topic: str, partition: int, offsets: Sequence[int]) -> Iterator[bytes]:
+        """Yield the values at offsets of a partition, which increase.
+
+        Other ranges may be read in between.
+        """
+        for first in range(0, len(offsets), MAX_AT_ONCE):
+            yield from self._fetch((topic, partition), offsets[first : first + MAX_AT_ONCE])
+
+    def _fetch(self, here: tuple[str, int], offsets: Sequence[int]) -> list[bytes]:
+        """Return the values at some offsets."""
+        wanted, values = deque(offsets), list[bytes]()
+        self._begin(here, wanted[0])
         deadline = time.monotonic() + self._patience_s
         while wanted:
-            good = []
-            for message in self._consumer.consume(min(len(wanted), MAX_AT_ONCE), timeout=WAIT_S):
+            before = len(wanted)
+            for message in self._consumer.consume(before, timeout=WAIT_S):
                 if (error := message.error()) is not None:
-                    self._handle(error, message, partition, wanted[0])
-                elif message.partition() == partition and wanted and message.offset() >= wanted[0]:
-                    if message.offset() > wanted[0]:
-                        raise self._lost(partition, wanted[0])
-                    good.append(message.value())
-                    last = wanted.popleft()
-            yield from good
-            if good:
+                    self._handle(error, message, here, offsets[min(len(values), len(offsets) - 1)])
+                elif not wanted or (message.topic(), message.partition()) != here:
+                    continue  # left from an earlier range
+                elif message.offset() > wanted[0]:
+                    raise self._lost(here, wanted[0])
+                elif message.offset() == wanted[0]:
+                    values.append(message.value())
+                    wanted.popleft()
+            if len(wanted) < before:
                 deadline = time.monotonic() + self._patience_s
             elif time.monotonic() > deadline:
-                text = (
-                    f"no answer from Kafka at {self._address.bootstrap} in {self._patience_s:g} s"
-                )
-                raise OutageError(self._address.topic, text)
-        self._place = (partition, last + 1)
+                servers = self._address.bootstrap
+                text = f"no answer from Kafka at {servers} in {self._patience_s:g} s"
+                raise OutageError(here[0], text)
+        self._place = (*here, offsets[-1] + 1)
+        return values
 
-    def _begin(self, partition: int, offset: int) -> None:
+    def _begin(self, here: tuple[str, int], offset: int) -> None:
         """Let the consumer deliver from an offset; it may be there already, or a little before."""
-        here = self._place
-        self._place = None  # until everything has been read
-        if here is None or here[0] != partition or not 0 <= offset - here[1] <= MAX_PASSED:
-            where = self._client.TopicPartition(self._address.topic, partition, offset)
-            self._consumer.assign([where])
+        before, self._place = self._place, None  # until everything has been read
+        is_near = before is not None and 0 <= offset - before[2] <= MAX_PASSED
+        if before is None or before[:2] != here or not is_near:
+            self._consumer.assign([self._client.TopicPartition(*here, offset)])
 
-    def _handle(self, error: Any, message: Any, partition: int, offset: int) -> None:
+    def _handle(self, error: Any, message: Any, here: tuple[str, int], offset: int) -> None:
         """Raise if an event of the partition is an error that does not pass."""
         codes = self._client.KafkaError
-        if message.partition() not in (partition, -1):  # left from an earlier range
+        place, address = (
+            (message.topic(), message.partition()),
+            replace(self._address, topic=here[0]),
+        )
+        if place[0] is not None and place != here:  # left from an earlier range
             return
         if error.code() in (codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE):
-            raise self._lost(partition, offset)
+            raise self._lost(here, offset)
         if error.code() == codes.UNKNOWN_TOPIC_OR_PART:
-            raise missing_topic(self._address)
+            raise missing_topic(address)
         if error.fatal() or "AUTH" in error.name():
-            raise translate_error(error, self._address)
+            raise translate_error(error, address)
 
-    def _lost(self, partition: int, offset: int) -> InputError:
+    def _lost(self, here: tuple[str, int], offset: int) -> InputError:
+        topic, partition = here
         problem = f"partition {partition}: offset {offset} was removed before it was read"
         hint = (
             "rows that nobody has read are lost; Penstock removes rows that were read by itself, so"
             " set retention.ms=-1, retention.bytes=-1 and cleanup.policy=delete for the topic"
         )
-        return InputError(f"topic {self._address.topic}", problem, hint)
+        return InputError(f"topic {topic}", problem, hint)
 
 
 _readers: dict[tuple[object, ...], MessageReader] = {}
 
 
 def find_message_reader(address: KafkaAddress, settings: ClientSettings) -> MessageReader:
-    """Return the reader of this process; a process that was forked makes its own."""
+    """Return the reader of this thread; a process that was forked makes its own."""
     given = tuple(sorted(settings.to_options().items()))
-    key = (os.getpid(), threading.get_ident(), str(address), given)
+    key = (os.getpid(), threading.get_ident(), address.servers, given)
     if key not in _readers:
         _readers[key] = MessageReader(address, settings)
     return _readers[key]

@@ -68,8 +68,8 @@ class MessagePiece:
         """Yield (place, rows, metadata, first and last row that are wanted) of each message."""
         where = place_of(self.segment)
         parts = list(where.locate(self.from_row, self.to_row))
-        reader = find_message_reader(self.cluster.at(self.topic), self.cluster.settings)
-        values = reader.read(where.partition, [part.offset for part in parts])
+        reader = find_message_reader(self.cluster.address, self.cluster.settings)
+        values = reader.read(self.topic, where.partition, [part.offset for part in parts])
         for part, value in zip(parts, values, strict=True):
             place = describe_message(self.topic, where.partition, part.offset)
             batch, metadata = decode_batch(self.name, value, part.rows, place)
@@ -132,10 +132,10 @@ class MessageRows:
         """Read a segment completely and return its schema; `DamagedError` if it is damaged."""
         piece, where = self.find(segment, 0, segment.rows, 0.0, None), place_of(segment)
         offsets = [part.offset for part in where.locate(0, segment.rows)]
-        reader = find_message_reader(self._cluster.at(self._topic), self._cluster.settings)
+        reader = find_message_reader(self._cluster.address, self._cluster.settings)
         place = describe_message(self._topic, where.partition, where.start)
         try:
-            size, crc = list_values(reader.read(where.partition, offsets))
+            size, crc = list_values(reader.read(self._topic, where.partition, offsets))
         except PenstockError as error:
             raise DamagedError(self._directory.name, place, str(error)) from None
         if (size, crc) != (segment.bytes, segment.crc):
