@@ -15,12 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.cli.commands.test_run import Command, nothing_left_of, processes_of, started
+from tests.cli.commands.test_run import MARK, Command, nothing_left_of, processes_of, started
 from tests.kafka.test_pipeline_kills import contains, until, workers_of
 from tests.tools import chaos
 from tests.tools.kafka_broker import PASSWORD, USER, KafkaBroker
 from tests.tools.kafka_rows import read_rows
-from tests.tools.processes import MARK
 
 from penstock.runs.topic_inspection import read_rows as read_topic
 
