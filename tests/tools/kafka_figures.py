@@ -177,8 +177,9 @@ def measure_topics(broker: KafkaBroker, run: Path) -> dict[str, str]:
             times["plain"] += measure(plain, 3)
             times["once"] += measure(lambda: write(topic, next(batches)), 3)
             times["files"] += measure(lambda: write(files, 0), 3)
-        for name, what in (("plain", "without"), ("once", "with"), ("files", "in files")):
-            table[f"topic: write {size:,} rows, {what} transaction, ms"] = format_times(times[name])
+        words = {"plain": "without transaction", "once": "with transaction", "files": "in files"}
+        for name, what in words.items():
+            table[f"topic: write {size:,} rows, {what}, ms"] = format_times(times[name])
         ratio = statistics.median(times["once"]) / statistics.median(times["plain"])
         table[f"topic: write {size:,} rows, with / without"] = f"{ratio:.2f}"
     reader = Topic.open(topic.directory)
