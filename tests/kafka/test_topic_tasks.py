@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,7 +22,13 @@ from penstock.engines.spark.io.task_message import TaskMessage
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.errors import InputError, OutageError
 from penstock.state.state_files import StateFile
-from penstock.topics.kafka import transactional_writer
+from penstock.topics.kafka import transactional_producer, transactional_writer
+from penstock.topics.kafka.client_settings import ClientSettings
+from penstock.topics.kafka.transactional_producer import (
+    COORDINATOR_S,
+    TaskId,
+    TransactionalProducer,
+)
 
 pytestmark = pytest.mark.kafka
 
@@ -98,6 +105,44 @@ def test_a_late_attempt_is_fenced(operator: Operator, monkeypatch: pytest.Monkey
         operator.write(0, 0, [1, 2])
     operator.commit(0, late)
     assert operator.published() == operator.seen() == [1, 2]
+
+
+def test_an_attempt_elsewhere_that_ended(operator: Operator, address: str) -> None:
+    """A process whose producer was fenced meanwhile takes the id back."""
+    operator.commit(0, [operator.write(0, 0, [1, 2])])
+    ((_, kept),) = transactional_writer._producers.items()
+    ((*_, task),) = transactional_writer._producers
+    assert isinstance(task, TaskId)
+    TransactionalProducer(kept._address, ClientSettings(), task).close()
+    operator.commit(1, [operator.write(1, 0, [3])])
+    assert operator.published() == operator.seen() == [1, 2, 3]
+    assert address
+
+
+def test_too_large_a_row(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of a task whose rows are not taken is committed."""
+    monkeypatch.setattr(transactional_producer, "MAX_MESSAGE_BYTES", 1000)
+    with pytest.raises((OutageError, InputError), match=r"[Ss]ize"):
+        operator.write(0, 0, list(range(1000)))
+    assert operator.seen() == operator.published() == []
+    monkeypatch.undo()
+    forget_producers()
+    operator.commit(0, [operator.write(0, 0, [1])])
+    assert operator.seen() == operator.published() == [1]
+
+
+def test_a_broker_that_comes_back(operator: Operator, broker: KafkaBroker) -> None:
+    """The client would wait for the coordinator of receipts for ever: its producer is replaced."""
+    operator.commit(0, [operator.write(0, 0, [1, 2])])
+    broker.kill()
+    time.sleep(1)
+    broker.start()
+    time.sleep(5)
+    began = time.monotonic()
+    for batch in (1, 2):
+        operator.commit(batch, [operator.write(batch, 0, [batch + 2])])
+    assert time.monotonic() - began < COORDINATOR_S
+    assert operator.published() == operator.seen() == [1, 2, 3, 4]
 
 
 def test_an_ingest_with_other_tasks(operator: Operator) -> None:

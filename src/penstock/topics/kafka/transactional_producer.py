@@ -5,6 +5,7 @@ is part of the transaction. A producer that takes over the id of another one fen
 """
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ Messages = tuple[Sequence[bytes | None], Sequence[bytes | None]]
 TRANSACTION_MS = 30_000
 #: Seconds to wait for a broker before a task fails.
 PATIENCE_S = 60.0
+#: Seconds to wait until a receipt is added to a transaction.
+COORDINATOR_S = 20.0
 #: Seconds to wait until a transaction is aborted.
 ABORT_S = 5.0
 #: The largest message that the client takes; a topic may allow less.
@@ -80,7 +83,9 @@ class TransactionalProducer:
         own = {"transactional_id": str(task), "message_max_bytes": str(MAX_MESSAGE_BYTES)}
         if "transaction.timeout.ms" not in settings.resolve():
             own["transaction_timeout_ms"] = str(TRANSACTION_MS)
-        self._producer = make_producer(address, settings, **own)
+        #: Whether a broker went away since it was made; see `is_stale`.
+        self._is_cut_off = False
+        self._producer = make_producer(address, settings, on_error=self._note_error, **own)
         self._consumer = make_consumer(address, settings, COMMITTED, str(task))
         self._place = (address.topic, 0)
         #: The batch of the last receipt that this producer has seen or written.
@@ -93,6 +98,15 @@ class TransactionalProducer:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it may hang: the client does not notice that a coordinator has come back."""
+        self._producer.poll(0)  # delivers what `_note_error` waits for
+        return self._is_cut_off
+
+    def _note_error(self, error: Any) -> None:  # noqa: ARG002  (signature)
+        self._is_cut_off = True
 
     def read_receipt(self) -> Receipt | None:
         """Return the last receipt; None if this task has not written yet."""
@@ -129,7 +143,7 @@ class TransactionalProducer:
             for number, value in enumerate(part.values):
                 self._produce(part, value, partial(_note_offset, known, number, problems))
         deadline = time.monotonic() + PATIENCE_S
-        while self._producer.flush(1.0) and not problems:
+        while self._flush(problems) and not problems:
             if time.monotonic() > deadline:
                 text = f"{self._address.bootstrap}: messages did not arrive in {PATIENCE_S:g} s"
                 raise ConnectionError(text)
@@ -144,19 +158,33 @@ class TransactionalProducer:
         """Commit the transaction with its receipt."""
         place = self._client.TopicPartition(*self._place, receipt.batch, metadata=receipt.metadata)
         group = self._consumer.consumer_group_metadata()
-        self._call(lambda s: self._producer.send_offsets_to_transaction([place], group, s))
+        self._call_limited(lambda s: self._producer.send_offsets_to_transaction([place], group, s))
         self._call(self._producer.commit_transaction)
         self.last = receipt.batch
 
     def abort(self) -> None:
         """Abort the transaction, if the brokers answer soon; else the next producer does."""
-        with suppress(self._client.KafkaException):
-            self._producer.abort_transaction(ABORT_S)
+        if not self._is_cut_off:
+            with suppress(self._client.KafkaException):
+                self._producer.abort_transaction(ABORT_S)
 
     def close(self) -> None:
         """Give up: what is open is ended by the next producer of this id."""
         self._producer.purge()
         self._consumer.close()
+
+    def _flush(self, problems: list[Any]) -> int:
+        """Wait for deliveries; return how many messages are left."""
+        try:
+            return int(self._producer.flush(1.0))
+        except (self._client.KafkaException, SystemError) as error:
+            problems.insert(0, self._unwrap(error))
+            return 0
+
+    def _unwrap(self, error: BaseException) -> Any:
+        """Return the error of the client that it raised while it delivered messages."""
+        cause = error.__cause__
+        return cause if isinstance(cause, self._client.KafkaException) else error
 
     def _produce(self, part: Part, value: bytes, on_delivery: Any) -> None:
         """Give one message to the client, as soon as its queue has room."""
@@ -169,17 +197,20 @@ class TransactionalProducer:
                 return
             except BufferError:
                 self._producer.poll(0.1)
-            except self._client.KafkaException as error:
-                raise self._explain(error) from None
+            except (self._client.KafkaException, SystemError) as error:
+                raise self._explain(self._unwrap(error)) from None
 
     def _explain(self, error: Any) -> Exception:
-        """Return why messages were not delivered; the client says it when it shall commit."""
+        """Abort, and return why messages were not delivered: a fenced client says it then."""
+        translated = self._translate(error)
+        if isinstance(translated, FencedError):
+            return translated
         try:
-            self._producer.commit_transaction(5.0)
-        except self._client.KafkaException as reason:
-            if isinstance(fenced := self._translate(reason), FencedError):
+            self._producer.abort_transaction(ABORT_S)
+        except (self._client.KafkaException, SystemError) as reason:
+            if isinstance(fenced := self._translate(self._unwrap(reason)), FencedError):
                 return fenced
-        return self._translate(error)
+        return translated
 
     def _send(self, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> None:
         waiting = [
@@ -210,6 +241,28 @@ class TransactionalProducer:
         self._producer.poll(0.1 if rest else 0)
         return rest
 
+    def _call_limited(self, call: Any) -> None:
+        """Call the client, which ignores the limit of this call (librdkafka, issue 5456)."""
+        outcome: list[BaseException | None] = []
+
+        def run() -> None:
+            try:
+                self._call(call)
+            except BaseException as error:
+                outcome.append(error)
+            else:
+                outcome.append(None)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(COORDINATOR_S)
+        if not outcome:
+            self._is_cut_off = True
+            servers = self._address.bootstrap
+            raise ConnectionError(f"{servers}: no coordinator for receipts in {COORDINATOR_S:g} s")
+        if outcome[0] is not None:
+            raise outcome[0]
+
     def _call(self, call: Any) -> Any:
         """Call the client again while the brokers may still answer."""
         deadline = time.monotonic() + PATIENCE_S
@@ -224,7 +277,11 @@ class TransactionalProducer:
 
     def _translate(self, error: Any) -> Exception:
         reason = error.args[0] if isinstance(error, BaseException) else error
-        if reason.name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"):
+        if getattr(reason, "name", str)() in (
+            "_FENCED",
+            "PRODUCER_FENCED",
+            "INVALID_PRODUCER_EPOCH",
+        ):
             return FencedError(f"{self._address}: {reason.str()}")
         return translate_error(error, self._address)
 

@@ -68,6 +68,9 @@ def take_producer(
 ) -> TransactionalProducer:
     """Return the kept producer of a task if nobody wrote in between, or a new one."""
     producer = _producers.pop(_make_key(address, settings, task), None)
+    if producer is not None and producer.is_stale:
+        producer.close()
+        producer = None
     if producer is not None:
         receipt = producer.read_receipt()
         if producer.last == (None if receipt is None else receipt.batch):
