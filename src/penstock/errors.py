@@ -157,6 +157,14 @@ class DamagedStateError(DamagedError):
         return f"state of {self.topic}: {self.problem}"
 
 
+class OutageError(TopicError):
+    """The brokers of a topic do not answer, or another attempt has taken over; try again.
+
+    >>> print(OutageError("images", "no answer from Kafka at host:9092"))
+    topic images: no answer from Kafka at host:9092
+    """
+
+
 class LockedError(TopicError):
     """Another process writes there, to a topic or to a whole run.
 

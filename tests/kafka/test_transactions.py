@@ -16,13 +16,13 @@ from tests.tools.kafka_broker import KafkaBroker
 from penstock.topics.kafka import transactional_writer
 from penstock.topics.kafka.address import parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
-from penstock.topics.kafka.transactional_writer import (
+from penstock.topics.kafka.transactional_producer import (
     FencedError,
     Messages,
     TaskId,
     TransactionalProducer,
-    write_once,
 )
+from penstock.topics.kafka.transactional_writer import write_once
 
 pytestmark = pytest.mark.kafka
 NONE = ClientSettings()
@@ -96,7 +96,7 @@ def test_a_late_attempt_is_fenced(broker: KafkaBroker) -> None:
 
 KILLED = """
 import json, os, signal, sys
-from penstock.topics.kafka import transactional_writer as writer
+from penstock.topics.kafka import transactional_producer as writer
 from penstock.topics.kafka.address import parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
 

@@ -10,7 +10,8 @@ from penstock.engines.spark.io.batch_log import MAX_RECORDS, BatchLog
 from penstock.engines.spark.io.batch_planner import BatchPlanner
 from penstock.engines.spark.io.commands import Command, write_command
 from penstock.engines.spark.io.outputs import TaskOutputs
-from penstock.engines.spark.io.sink import TaskMessage, TopicSink
+from penstock.engines.spark.io.sink import TopicSink
+from penstock.engines.spark.io.task_message import TaskMessage
 from penstock.engines.spark.kinds.batch_task import run_batch_task
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle

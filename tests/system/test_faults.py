@@ -12,7 +12,8 @@ from penstock.engines.microbatch.batch_record import TaskRecord
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.plans import BatchPlan, TaskInput, save_plan
 from penstock.engines.spark.io.publication import recover
-from penstock.engines.spark.io.sink import TaskMessage, TopicSink
+from penstock.engines.spark.io.sink import TopicSink
+from penstock.engines.spark.io.task_message import TaskMessage
 from penstock.engines.spark.kinds.kind import find_spark_kind
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.queries import failures

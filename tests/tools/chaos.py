@@ -1,6 +1,7 @@
 """Kill real processes of a running pipeline, at random, and compare every topic with an oracle.
 
     python -m tests.tools.chaos --kills 20 --seed 7 --pipeline words
+    python -m tests.tools.chaos --kills 20 --kafka      (rows in Kafka; its broker is killed, too)
 
 The driver runs in a process of its own and is started again on the same run directory whenever
 it is gone. By turns the driver, a Python process of Spark or the JVM is killed, sometimes while
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from tests.tools.audit import Auditor
 from tests.tools.child import Child
 from tests.tools.drive import PIPELINES, SOURCE
 from tests.tools.file_source import FileSource
+from tests.tools.kafka_broker import KafkaBroker
+from tests.tools.kafka_rows import compare_foreign, place_in
 from tests.tools.oracle import differences
 from tests.tools.processes import Process, is_at_work, marked
 from tests.tools.ready_oracles import ORACLES, problems
@@ -95,8 +99,15 @@ class Chaos:
     """One run directory, one driver after the other, and who kills them."""
 
     def __init__(
-        self, directory: Path, seed: int, name: str = "chaos", *, has_chains: bool = False
+        self,
+        directory: Path,
+        seed: int,
+        name: str = "chaos",
+        *,
+        has_chains: bool = False,
+        broker: KafkaBroker | None = None,
     ) -> None:
+        self._broker, self._topics = broker, broker.url(f"chaos-{seed}") if broker else None
         self._run, self._name, self._has_chains = directory / "run", name, has_chains
         name = "chaos-chains" if has_chains else name
         self._driven = name
@@ -106,6 +117,7 @@ class Chaos:
         self._asked_for = False
         self.outcome = Outcome(seed=seed, directory=str(directory))
         pipeline, layout = PIPELINES[name](directory / SOURCE), RunLayout(self._run)
+        pipeline = place_in(pipeline, self._topics)
         make_topics(pipeline, layout)
         self._source = next(iter(pipeline.feeds), "numbers")
         self._files = None if pipeline.feeds else FileSource(directory / SOURCE, RATE)
@@ -131,6 +143,8 @@ class Chaos:
         if self._has_chains and self._rng.random() < CHAINED:
             self.outcome.chained += 1
             options.append("--chain")
+        if self._topics is not None:
+            options += ["--topics", self._topics]
         return Child(self._run, mark, *options)
 
     def _restart(self) -> None:
@@ -175,6 +189,9 @@ class Chaos:
 
     def kill(self, turn: str) -> None:
         """Kill one process of a kind and see to it that a driver goes on."""
+        if turn == "broker":
+            self._kill_broker()
+            return
         ends_run = turn in ("driver", "jvm")
         if ends_run and self._rng.random() < EARLY and not self._child.has_told("running"):
             self.outcome.early += 1
@@ -194,6 +211,17 @@ class Chaos:
         self.outcome.kills[turn] = self.outcome.kills.get(turn, 0) + 1
         if ends_run:
             self._restart()
+
+    def _kill_broker(self) -> None:
+        """Kill the broker while data flows, and start it again after a moment."""
+        assert self._broker is not None
+        self._running()
+        self._wait_for_flow()
+        self.outcome.mid_flow += self._is_flowing()
+        self._broker.kill()
+        time.sleep(self._rng.uniform(0.0, LATEST_S))
+        self._broker.start()
+        self.outcome.kills["broker"] = self.outcome.kills.get("broker", 0) + 1
 
     def _victim(self, turn: str) -> int | None:
         if turn == "driver":
@@ -276,6 +304,8 @@ class Chaos:
         else:
             last = max(first for first, end in self._auditor.batches["fifties"] if end > first)
             seen.wrong += map(str, differences(found, last))
+        if self._topics is not None:
+            seen.wrong += compare_foreign(self._topics, found)
         seen.wrong += [f"left behind: {one.kind} {one.pid}" for one in self._left()]
 
     def _left(self) -> list[Process]:
@@ -308,10 +338,11 @@ def wreak(
     pipeline: str = "chaos",
     show: bool = False,
     has_chains: bool = False,
+    broker: KafkaBroker | None = None,
 ) -> Outcome:
     """Kill so many times, let it finish, and tell what happened."""
     began = time.monotonic()
-    chaos = Chaos(directory, seed, pipeline, has_chains=has_chains)
+    chaos = Chaos(directory, seed, pipeline, has_chains=has_chains, broker=broker)
     try:
         for number in range(kills):
             chaos.kill(turns[number % len(turns)])
@@ -364,6 +395,8 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=2000, help="produce at least so many")
     about = "on: most starts run neighbouring operators as one query, the others cut these chains"
     parser.add_argument("--chain", choices=("on", "off"), default="off", help=about)
+    about = "keep the rows of topics in Kafka, and kill its broker, too"
+    parser.add_argument("--kafka", action="store_true", help=about)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     if args.chain == "on" and args.pipeline != "chaos":
@@ -371,15 +404,18 @@ def main() -> int:
     seed = random.randrange(10**6) if args.seed is None else args.seed
     directory = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
     print(f"seed {seed}, {directory}", file=sys.stderr, flush=True)
-    outcome = wreak(
-        directory,
-        kills=args.kills,
-        seed=seed,
-        records=args.records,
-        pipeline=args.pipeline,
-        show=True,
-        has_chains=args.chain == "on",
-    )
+    with KafkaBroker(directory / "broker") if args.kafka else nullcontext() as broker:
+        outcome = wreak(
+            directory,
+            kills=args.kills,
+            seed=seed,
+            records=args.records,
+            turns=(*TURNS, "broker") if args.kafka else TURNS,
+            pipeline=args.pipeline,
+            show=True,
+            has_chains=args.chain == "on",
+            broker=broker,
+        )
     if args.kills >= MANY_KILLS and outcome.mid_flow < MIN_MID_FLOW * args.kills:
         outcome.wrong.append(
             f"only {outcome.mid_flow} of {args.kills} kills came while data flowed"

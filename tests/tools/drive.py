@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from tests.pubsub.oracle import make_key
 from tests.tools.chaos_pipeline import chaos_pipeline
+from tests.tools.kafka_rows import place_in
 from tests.tools.resuming import broken_rules, run_again
 
 from penstock.core.decision import Move
@@ -235,10 +236,12 @@ def main() -> int:
     parser.add_argument("--tell-s", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--chain", action="store_true", help="run chains as single operators")
+    parser.add_argument("--topics", help="where in Kafka the rows of topics are")
     args = parser.parse_args()
     tell("started", pid=os.getpid())
     try:
-        return drive(PIPELINES[args.pipeline](args.run.parent / SOURCE), args)
+        pipeline = PIPELINES[args.pipeline](args.run.parent / SOURCE)
+        return drive(place_in(pipeline, args.topics), args)
     except (Py4JError, PySparkException, ConnectionError) as error:
         tell("no-jvm", error=repr(error)[:500])
         kill_session()

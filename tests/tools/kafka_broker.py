@@ -7,6 +7,7 @@ Run as a program, it starts a broker, prints its address and stops it on Ctrl-C:
 
 import base64
 import os
+import random
 import shutil
 import signal
 import socket
@@ -21,7 +22,10 @@ from types import TracebackType
 POM = Path(__file__).parent / "kafka" / "pom.xml"
 #: Jars stay here between runs.
 JARS = Path(os.environ.get("PENSTOCK_KAFKA_JARS", Path.home() / ".cache" / "penstock" / "kafka"))
-MAX_START_S = 60.0
+MAX_START_S = 240.0
+#: Ports that the system gives to no client: one that tries a port of a dead broker again and
+#: again could get that port itself, and keep the broker from coming back.
+_PORTS = range(20_000, 32_000)
 #: Who may log in at the second port.
 USER, PASSWORD = "penstock", "very-secret-word"
 _OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -55,9 +59,11 @@ def fetch_jars() -> Path:
 
 def free_port() -> int:
     """Return a port of this machine that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    while True:
+        port = random.choice(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class KafkaBroker:

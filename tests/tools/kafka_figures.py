@@ -10,23 +10,30 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 from tests.tools.kafka_broker import KafkaBroker
 
+from penstock.topics.ddl import TIMESTAMP
+from penstock.topics.embedded.topic import Topic
 from penstock.topics.kafka import transactional_writer
 from penstock.topics.kafka.address import KafkaAddress, parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
 from penstock.topics.kafka.clients import make_producer
+from penstock.topics.kafka.cluster import KafkaCluster, save_cluster
 from penstock.topics.kafka.offset_ranges import PartitionRange, cut_shares, list_ranges
 from penstock.topics.kafka.partition_offsets import PartitionOffsets
 from penstock.topics.kafka.range_reader import RangeReader
 from penstock.topics.kafka.row_writer import KafkaRowWriter, make_topic
-from penstock.topics.kafka.transactional_writer import Messages, TaskId, write_once
+from penstock.topics.kafka.segment_messages import MessageSegmentWriter
+from penstock.topics.kafka.topic_setup import make_kafka_topic
+from penstock.topics.kafka.transactional_producer import Messages, TaskId
+from penstock.topics.kafka.transactional_writer import write_once
 from penstock.topics.kafka.value_formats import make_decoder, make_encoder
 
-ROWS, TASK_ROWS, TRIES = 400_000, 50_000, 7
+ROWS, TASK_ROWS, TRIES, TURNS = 400_000, 50_000, 7, 5
 NONE = ClientSettings()
 COLUMNS = "id long, value double, key long, name string"
 
@@ -70,6 +77,7 @@ def main() -> None:
             table = {"broker is ready, s": f"{time.perf_counter() - began:.1f}"}
             table |= measure_reading(broker)
             table |= measure_writing(broker)
+            table |= measure_topics(broker, Path(home) / "run")
     table["load average"] = f"{os.getloadavg()[0]:.1f}"
     for name, value in table.items():
         print(f"{name:<58} {value}")
@@ -127,6 +135,65 @@ def measure_writing(broker: KafkaBroker) -> dict[str, str]:
         table[f"write {rows:,} rows, without transaction, ms"] = format_times(without)
         table[f"write {rows:,} rows, with transaction and receipt, ms"] = format_times(with_receipt)
     transactional_writer._producers.clear()
+    return table
+
+
+def measure_topics(broker: KafkaBroker, run: Path) -> dict[str, str]:
+    """Seconds of a task that writes Arrow to a topic between operators, with and without."""
+    cluster = save_cluster(run, KafkaCluster(parse_address(broker.url("between"))))
+    make_kafka_topic(cluster, cluster.receipts.topic)
+    files = Topic.create(run.with_name("files") / "rows", make_rows(1).schema)
+    topic = Topic.create(
+        run / "rows",
+        make_rows(1).schema,
+        kafka=lambda name: make_kafka_topic(cluster, cluster.topic(name)),
+    )
+    assert topic.kafka is not None
+    table, batches, place = {}, count(), topic.kafka
+    for size in (1000, TASK_ROWS):
+        rows = make_rows(size)
+        rows = rows.append_column("_event", pa.repeat(pa.scalar(0, TIMESTAMP), size))
+        producer = make_producer(cluster.address, NONE, enable_idempotence=True)
+
+        def write(topic: Topic, batch: int, rows: pa.RecordBatch = rows) -> None:
+            transaction = topic.begin("figures", batch)
+            writer = topic.segment_writer(transaction)
+            writer.write(rows)
+            transaction.deliver()
+            writer.close()
+            transaction.commit(b"note" * 500)
+
+        def plain(rows: pa.RecordBatch = rows, producer: object = producer) -> None:
+            transaction = SimpleNamespace(index=0, add=lambda _: None)
+            writer = MessageSegmentWriter(place.topic, 1, rows.schema, None, transaction)  # type: ignore[arg-type]
+            writer.write(rows)
+            for value in writer.take_messages().values:
+                producer.produce(place.topic, value, partition=0)  # type: ignore[attr-defined]
+            producer.flush(60)  # type: ignore[attr-defined]
+
+        # by turns, because other programs change the speed of the machine
+        times: dict[str, list[float]] = {"plain": [], "once": [], "files": []}
+        for _ in range(TURNS):
+            times["plain"] += measure(plain, 3)
+            times["once"] += measure(lambda: write(topic, next(batches)), 3)
+            times["files"] += measure(lambda: write(files, 0), 3)
+        words = {"plain": "without transaction", "once": "with transaction", "files": "in files"}
+        for name, what in words.items():
+            table[f"topic: write {size:,} rows, {what}, ms"] = format_times(times[name])
+        ratio = statistics.median(times["once"]) / statistics.median(times["plain"])
+        table[f"topic: write {size:,} rows, with / without"] = f"{ratio:.2f}"
+    reader = Topic.open(topic.directory)
+    transaction = reader.begin("figures", next(batches))
+    writer = reader.segment_writer(transaction)
+    rows = make_rows(TASK_ROWS)
+    writer.write(rows.append_column("_event", pa.repeat(pa.scalar(0, TIMESTAMP), TASK_ROWS)))
+    transaction.deliver()
+    segment = writer.close()
+    transaction.commit(b"")
+    assert segment is not None
+    reader.publish("figures", 0, [segment], 0.0)
+    speeds = [TASK_ROWS / seconds for seconds in measure(lambda: list(reader.read(0, TASK_ROWS)))]
+    table["topic: read, rows/s"] = f"{statistics.median(speeds):,.0f}"
     return table
 
 

@@ -71,6 +71,11 @@ class RunOptions(CommonOptions, total=False):
     conf: Mapping[str, str]
     #: "on": neighbouring operators run as one query where they can; default: "off".
     chain: str
+    #: "kafka://host:port/prefix": the rows between operators are in Kafka; default: the pipeline's,
+    #: or the run directory.
+    topics: str
+    #: A file with settings of Kafka's clients, such as passwords.
+    topics_properties: str
 
 
 def spec_fields(

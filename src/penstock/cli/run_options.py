@@ -67,6 +67,9 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     about = "spark://HOST:PORT, local-cluster[WORKERS,CORES,MB], or local[N] for one process"
     add("--master", metavar="M", help=about)
     add("--executors", metavar="A:B", help="minimum and maximum executors (default: 1:WORKERS)")
+    about = "keep rows between operators in Kafka: kafka://host:port/prefix, see docs/kafka.md"
+    add("--topics", metavar="ADDRESS", help=about)
+    add("--topics-properties", metavar="FILE", help="settings of Kafka's clients for --topics")
     add_pairs(parser, "--conf", "setting of Spark on a cluster, such as spark.executor.cores=2")
 
 
@@ -140,6 +143,8 @@ def read_run_spec(args: argparse.Namespace) -> "SparkSpec":
         overhead_share=args.overhead_share,
         conf=parse_pairs(args.conf, "--conf"),
         chain=args.chain,
+        topics=args.topics,
+        topics_properties=args.topics_properties,
     )
 
 
@@ -148,7 +153,7 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.resume is not None:
         given = args.pipeline or args.policy or args.compare or args.param or args.guard
         others = args.set or args.master or args.executors or args.conf or args.chain
-        if given or args.controller or others:
+        if given or args.controller or others or args.topics:
             hint = "use --resume DIR without them, or start another run"
             raise InputError("--resume", "takes its options from run.toml", hint)
     elif args.standby and not (args.out or args.resume):
@@ -156,6 +161,9 @@ def _check_options(args: argparse.Namespace) -> None:
         raise InputError("--standby", "waits beside a run in the same directory", hint)
     elif args.pipeline is None:
         raise InputError("PIPELINE", "missing", "such as images, or --resume DIR")
+    elif args.compare is not None and args.topics:
+        hint = "run each policy with --policy NAME and another prefix"
+        raise InputError("--topics", "is for one run: two would write to the same topics", hint)
     elif args.compare is not None and args.controller == "none":
         hint = "omit --compare; penstock lab run compares runs with and without a controller"
         raise InputError("--compare", "names policies, which need --controller loop", hint)

@@ -4,8 +4,10 @@ import random
 import shutil
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +43,8 @@ from penstock.pipelines.pipeline import Pipeline
 from penstock.runs.run_lock import quiet_spark_loggers, silence_accumulator_server
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
+from penstock.topics.kafka.cluster import KafkaCluster, make_cluster
+from penstock.topics.kafka.topic_setup import delete_kafka_topics
 
 #: How often the parallelism of every operator changes during a run.
 CHANGES = 4
@@ -61,7 +65,7 @@ RATES = {
 Show = Callable[[float], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifySpec:
     """The query, its variant and the number of events to verify."""
 
@@ -75,6 +79,9 @@ class VerifySpec:
     rescale: bool = False
     #: Whether neighbouring operators run as one query where they can.
     has_chains: bool = False
+    #: kafka://host:port/prefix: the topics are in Kafka, under a new prefix that begins so.
+    topics: str | None = None
+    topics_properties: str | None = None
 
     def check(self) -> None:
         """Raise `InputError` for an unknown query or variant, or too few events."""
@@ -93,9 +100,17 @@ class VerifySpec:
         rate = RATES.get(self.query, 10_000.0) if self.rate is None else self.rate
         return StreamSettings(hot=self.query_variant == "reference", clock=FixedRate(rate))
 
+    @cached_property
+    def cluster(self) -> KafkaCluster | None:
+        """Return where in Kafka the topics are; None: in files."""
+        address = self.topics and f"{self.topics}-{self.query}-{uuid.uuid4().hex[:8]}"
+        return make_cluster(address, self.topics_properties, "--topics")
+
     def pipeline(self) -> Pipeline:
         """Build the pipeline of the query."""
         pipeline: Pipeline = QUERIES[self.query].build(self.query_variant, self.setting)
+        if (cluster := self.cluster) is not None:
+            pipeline = pipeline.with_cluster(cluster)
         return join_chains(pipeline) if self.has_chains else pipeline
 
 
@@ -145,6 +160,8 @@ def verify_in_session(spec: VerifySpec, show: Callable[[WorkProgress], None]) ->
             end_session(spark)
     finally:
         shutil.rmtree(home, ignore_errors=True)
+        if spec.cluster is not None:
+            delete_kafka_topics(spec.cluster)
 
 
 def verify(spec: VerifySpec, spark: SparkSession, run: Path, show: Show) -> VerifyResult:

@@ -1,6 +1,7 @@
 """A pipeline: topics, and operators between them."""
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.topology import Topology
@@ -16,6 +17,7 @@ from penstock.pipelines.topic_declaration import (
     MakeRows,
 )
 from penstock.topics.embedded.retention import parse_retention
+from penstock.topics.kafka.cluster import KafkaCluster, make_cluster
 from penstock.topics.schema import parse_schema
 from penstock.workloads.pattern import ArrivalName
 
@@ -66,7 +68,14 @@ class Pipeline(OperatorDecorators):
         idle_s: float | None = None,
         hosts: Hosts | None = None,
         chain: bool = True,
+        topics: str | None = None,
+        topics_properties: "str | Path | None" = None,
     ) -> None:
+        """`topics` is where the rows between operators are: None, in the directory of a run.
+
+        Or in Kafka, `kafka://host:port/prefix`; `topics_properties` is a file with settings of
+        its clients, such as passwords.
+        """
         super().__init__()
         validation.check_name("pipeline", name)
         #: The name of the pipeline, which names its runs.
@@ -81,6 +90,8 @@ class Pipeline(OperatorDecorators):
         self.hosts = hosts
         #: Whether neighbouring operators may run in one query, if the run has chains.
         self.chain = chain
+        #: Where the rows of its topics are in Kafka; None: in the directory of a run.
+        self.cluster = make_cluster(topics, topics_properties)
         #: The pipeline that this one was made from; itself if it was declared.
         self.origin: Pipeline = self
         self.feeds: dict[str, Feed] = {}
@@ -178,6 +189,13 @@ class Pipeline(OperatorDecorators):
             allow_removal=allow_removal,
             **options,
         )
+
+    def with_cluster(self, cluster: KafkaCluster) -> "Pipeline":
+        """Return the same pipeline with the rows of its topics in Kafka."""
+        placed = copy(self)
+        placed.cluster = cluster
+        placed.origin = placed if self.origin is self else self.origin.with_cluster(cluster)
+        return placed
 
     def check(self) -> Topology:
         """Return the topology, or raise `InputError` with the first problem."""

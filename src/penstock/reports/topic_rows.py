@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.reports.tables import align_cells
-from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import ReadableTopic
 
 _MAX_CELL = 40
 _SHOWN_BYTES = 12
@@ -26,7 +26,7 @@ class RowPrinter:
         self._wide = [0] * len(self._columns)
         self._begun = as_json
 
-    def show(self, topic: Topic, start: int, end: int) -> None:
+    def show(self, topic: ReadableTopic, start: int, end: int) -> None:
         """Print rows [start, end) of a topic."""
         for batch in topic.read(start, end):
             rows = batch.to_pylist()

@@ -26,6 +26,7 @@ from penstock.engines.spark.cluster.worker_process import needed_modules, write_
 from penstock.engines.spark.engine import SparkEngine
 from penstock.engines.spark.operator_config import BatchTiming, compute_min_interval_s
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.engines.spark.topics_place import place_topics
 from penstock.files.lock import Lock
 from penstock.runs.observer import RunObserver
 from penstock.runs.preparation import LaunchOptions
@@ -61,6 +62,7 @@ class SparkLauncher:
     def start(self, lock: Lock, ending_with: ExitStack) -> SparkEngine:
         """Start Spark, then operators and the pool of replicas side by side."""
         say, began = self._watch.say, time.monotonic()
+        place_topics(self._prepared.pipeline, self._layout)  # mistakes show before Spark starts
         say("starting Spark")
         session = self._session(lock, ending_with)
         spark_s = time.monotonic() - began
@@ -104,7 +106,8 @@ class SparkLauncher:
         ending_with.callback(end_session, session)
         silence_accumulator_server(session)
         if self._master.cluster:
-            self._watch.say(f"topics are files: all executors need {self._layout.run}")
+            what = "topics" if pipeline.cluster is None else "commits and state"
+            self._watch.say(f"{what} are files: all executors need {self._layout.run}")
             check_shared(session, self._layout.run, self._room)
         write_module_list(module_list(log), modules.result())
         return session

@@ -37,6 +37,7 @@ from penstock.runs.preparation import (
 from penstock.runs.replica_limits import choose_executors, choose_initial, count_room
 from penstock.runs.spec import CHAIN_ON, SparkSpec
 from penstock.runs.time_scaling import check_speed_up, speed_up_params
+from penstock.topics.kafka.cluster import make_cluster
 from penstock.workloads.expression import parse
 from penstock.workloads.registry import make_workload, natural_minutes
 from penstock.workloads.workload import Workload
@@ -129,14 +130,13 @@ def prepare_spark_run(
         if objects.pipeline is not None
         else build_pipeline(spec.pipeline, spec.build_args)
     )
-    pipeline = join_chains(pipeline) if spec.chain == CHAIN_ON else pipeline
+    pipeline = _place(pipeline, spec)
     topology = pipeline.check_scaled()
     master = _read_master(spec)
     executors = choose_executors(spec, master, pipeline)
     load = _load(spec, pipeline, objects.workload)
     if load is not None and following is not None:
-        pipeline = following(load)
-        pipeline = join_chains(pipeline) if spec.chain == CHAIN_ON else pipeline
+        pipeline = _place(following(load), spec)
     objective_s = spec.objective_s or pipeline.objective_s
     _check_times(spec, objective_s)
     scaled: Scaled = "hosts" if pipeline.hosts else "operators"
@@ -172,6 +172,13 @@ def prepare_spark_run(
     )
     _ask_once(prepared)
     return prepared
+
+
+def _place(pipeline: Pipeline, spec: SparkSpec) -> Pipeline:
+    """Return the pipeline with the topics and the chains that the spec asks for."""
+    cluster = make_cluster(spec.topics, spec.topics_properties, "--topics")
+    pipeline = pipeline if cluster is None else pipeline.with_cluster(cluster)
+    return join_chains(pipeline) if spec.chain == CHAIN_ON else pipeline
 
 
 def _read_master(spec: SparkSpec) -> Master | None:

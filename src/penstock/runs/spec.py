@@ -87,7 +87,7 @@ class SparkSpec(RunSpec):
         *("pipeline", "workload", "policy", "params", "guards", "workload_params", "speed_up"),
         *("rate_scale", "minutes", "seed", "objective_s", "interval_s", "build_args", "initial"),
         *("controller", "dry_run", "batch_s", "master", "executors", "journal_mb", "retry_minutes"),
-        *("overhead_share", "conf", "chain"),
+        *("overhead_share", "conf", "chain", "topics", "topics_properties"),
     )
 
     pipeline: str
@@ -120,6 +120,10 @@ class SparkSpec(RunSpec):
     #: "on": neighbouring operators run as one query where they can; None: each has its own, also
     #: written "off".
     chain: str | None = None
+    #: kafka://host:port/prefix: the rows between operators are in Kafka; None: the pipeline says
+    #: it, or they are in the run directory. And a file with settings of Kafka's clients.
+    topics: str | None = None
+    topics_properties: str | None = None
 
     def __post_init__(self) -> None:
         # the default is left out of files, which earlier versions read, too

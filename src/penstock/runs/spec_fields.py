@@ -100,7 +100,10 @@ def _is_initial(value: Any) -> bool:
 
 _FORMS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(
-        ("query", "pipeline", "workload", "policy", "engine", "mode", "master", "executors"),
+        (
+            *("query", "pipeline", "workload", "policy", "engine", "mode", "master", "executors"),
+            *("topics", "topics_properties"),
+        ),
         ("a name", _is_name),
     ),
     **dict.fromkeys(TABLES, ("a table such as { target = 0.7 }", _is_table)),

@@ -241,8 +241,8 @@ def test_a_broken_description_is_damage(topic: Topic, content: str) -> None:
 
 def test_a_newer_description_is_refused(topic: Topic) -> None:
     path = topic.directory / "topic.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 3}))
-    with pytest.raises(InputError, match="cannot read version 3, only 2 and older ones"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 4}))
+    with pytest.raises(InputError, match="cannot read version 4, only 3 and older ones"):
         Topic.open(topic.directory)
 
 

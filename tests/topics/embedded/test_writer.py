@@ -1,15 +1,25 @@
 """The writer of a topic."""
 
 import errno
+import json
 import os
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
 from tests.topics.factories import files, fill, ids, rows, segment
 
-from penstock.errors import DamagedError, FullError, InputError, LockedError, TopicError
+from penstock.errors import (
+    DamagedError,
+    FullError,
+    InputError,
+    LockedError,
+    OutageError,
+    TopicError,
+)
 from penstock.topics.embedded.check import check
+from penstock.topics.embedded.file_rows import FileTransaction
 from penstock.topics.embedded.readers import save_position
 from penstock.topics.embedded.segment import SegmentWriter
 from penstock.topics.embedded.topic import Topic
@@ -160,3 +170,51 @@ def test_other_errors_of_the_system_are_not_called_a_full_disk(
         with pytest.raises(OSError, match="Input/output") as raised:
             writer.append(rows([0]))
     assert raised.value.errno == errno.EIO and files(topic.directory) == []
+
+
+class Attempt(FileTransaction):
+    """A transaction of Kafka whose commit succeeds although its answer is lost."""
+
+    notes: ClassVar[list[bytes]] = []
+
+    def __init__(self) -> None:
+        self.note = Attempt.notes.pop() if Attempt.notes else None
+
+    def commit(self, note: bytes) -> None:
+        Attempt.notes.append(note)
+        raise OutageError("images", "no answer")
+
+
+def test_a_commit_whose_answer_is_lost(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows are published when the writer looks again, and are not written twice."""
+    waits: list[float] = []
+    monkeypatch.setattr("penstock.topics.embedded.writer.time.sleep", waits.append)
+    with TopicWriter(topic, "w") as writer:
+        attempts = iter([Attempt()])
+        monkeypatch.setattr(topic, "begin", lambda *_: next(attempts, None) or Attempt())
+        abort = SegmentWriter.abort
+        monkeypatch.setattr(SegmentWriter, "abort", lambda _: None)  # Kafka has the rows
+        assert writer.append(rows([0, 1])) == 2
+        assert ids(topic) == [0, 1] and waits == [1]
+        monkeypatch.setattr(SegmentWriter, "abort", abort)
+
+
+def test_rows_that_a_killed_writer_has_committed(
+    topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Attempt.notes.append(json.dumps(segment(topic, 7, 8).to_json()).encode())
+    monkeypatch.setattr(topic, "begin", lambda *_: Attempt())
+    with TopicWriter(topic, "w"):
+        assert ids(topic) == [7, 8]
+
+
+def test_an_outage_that_lasts(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> FileTransaction:
+        raise OutageError("images", "no answer")
+
+    monkeypatch.setattr("penstock.topics.embedded.writer.time.sleep", lambda _: None)
+    monkeypatch.setattr("penstock.topics.embedded.writer.OUTAGE_S", 0.0)
+    with TopicWriter(topic, "w") as writer:
+        monkeypatch.setattr(topic, "begin", refuse)
+        with pytest.raises(OutageError, match="no answer from Kafka in 0 s"):
+            writer.append(rows([0]))

@@ -7,10 +7,12 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from penstock.errors import InputError
+from penstock.topics.kafka import transactional_producer
 from penstock.topics.kafka import transactional_writer as writer
 from penstock.topics.kafka.address import KafkaAddress, parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
-from penstock.topics.kafka.transactional_writer import FencedError, Messages, TaskId, write_once
+from penstock.topics.kafka.transactional_producer import FencedError, Messages, TaskId
+from penstock.topics.kafka.transactional_writer import write_once
 
 ADDRESS, NONE = parse_address("kafka://a:1/out"), ClientSettings()
 TASK = TaskId("query", 3)
@@ -96,8 +98,8 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     def make_consumer(*arguments: Any) -> FakeConsumer:
         return FakeConsumer(broker, arguments[3])
 
-    monkeypatch.setattr(writer, "make_producer", make_producer)
-    monkeypatch.setattr(writer, "make_consumer", make_consumer)
+    monkeypatch.setattr(transactional_producer, "make_producer", make_producer)
+    monkeypatch.setattr(transactional_producer, "make_consumer", make_consumer)
     writer._producers.clear()
     yield broker
     writer._producers.clear()
@@ -159,7 +161,7 @@ def test_errors(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="topic out: refused by the broker"):
         write_once(ADDRESS, NONE, TASK, 1, rows(4))
     assert not writer._producers
-    monkeypatch.setattr(writer, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(transactional_producer, "PATIENCE_S", 0.0)
     broker.errors = [KafkaError(KafkaError._TRANSPORT, retriable=True)] * 2
     with pytest.raises(ConnectionError, match="Kafka at a:1, topic out"):
         write_once(ADDRESS, NONE, TASK, 1, rows(4))

@@ -17,6 +17,7 @@ examples:
   penstock nexmark verify --query q8 --events 200000 --rescale
   penstock nexmark verify --query q7 --events 50000
   penstock nexmark verify --query q3 --events 200000 --rescale --chain on
+  penstock nexmark verify --query q1 --events 200000 --topics kafka://localhost:9092/verify
   penstock nexmark run --query q11 --workload cosine --policy ds2 --minutes 60 --speed-up 30
 
 Of fifty events, one is a person, three are auctions and 46 are bids; --events counts all of them.
@@ -76,6 +77,9 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add("--rescale", action="store_true", help="rescale every operator during the run")
     about = "on: neighbouring operators run as one query where they can (default: off)"
     add("--chain", choices=("on", "off"), default="off", help=about)
+    about = "keep the topics in Kafka, under a prefix that begins so: kafka://host:port/prefix"
+    add("--topics", metavar="ADDRESS", help=about)
+    add("--topics-properties", metavar="FILE", help="settings of Kafka's clients for --topics")
     _add_run(verbs)
 
 
@@ -137,6 +141,8 @@ def run_verify(args: argparse.Namespace) -> int:
         rate=args.rate,
         rescale=args.rescale,
         has_chains=args.chain == "on",
+        topics=args.topics,
+        topics_properties=args.topics_properties,
     )
     with ProgressBar("verify", resumes=False) as bar:
         result = verify_in_session(spec, bar.show)

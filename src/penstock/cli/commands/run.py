@@ -16,6 +16,7 @@ examples:
   penstock run words --controller none --speed-up 20        each replica decides alone
   penstock run images --master 'local-cluster[4,4,1024]' --executors 1:4 --speed-up 20
   penstock run ./mine.py --master spark://host:7077 --executors 1:8 --conf spark.executor.cores=2
+  penstock run ./mine.py --topics kafka://host:9092/mine    rows between operators in Kafka
   penstock run --resume runs/images-pulsar-queueing-...     resume a stopped run
   penstock run ./mine.py --policy ds2 --out runs/mine       production mode, see below
   penstock run ./mine.py --out runs/mine --available-now    process what is there, then end

@@ -24,9 +24,14 @@ class RunLayout:
 
     run: Path
 
+    @property
+    def topics(self) -> Path:
+        """The logs of all topics, and the file that says where in Kafka their rows are."""
+        return self.run / "topics"
+
     def topic(self, name: str) -> Path:
         """The log of a topic."""
-        return self.run / "topics" / name
+        return self.topics / name
 
     def checkpoint(self, operator: str) -> Path:
         """Spark's checkpoint of an operator's query."""
@@ -55,6 +60,10 @@ class RunLayout:
     def state(self, operator: str) -> Path:
         """The keyed state of an operator."""
         return self.run / "state" / operator
+
+    def notes(self, operator: str) -> Path:
+        """What tasks have reported that wrote to Kafka, until their batch has a record."""
+        return self.run / "notes" / operator
 
     def native(self, operator: str) -> Path:
         """The rescale log of an operator with Spark's own state."""

@@ -11,8 +11,10 @@ from penstock.errors import DamagedError
 from penstock.topics.embedded.commit import COMMITS, Commit, commit_name, read_commit
 from penstock.topics.embedded.description import Description, read_description
 from penstock.topics.embedded.readers import positions
-from penstock.topics.embedded.segment import SEGMENTS, verify
+from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import RowStore
+from penstock.topics.row_stores import open_rows
 from penstock.topics.schema import first_difference
 
 
@@ -42,7 +44,7 @@ def check_directory(directory: Path) -> list[TopicDamage]:
 
 
 def _commits(directory: Path, description: Description) -> Iterator[TopicDamage]:
-    folder = directory / COMMITS
+    folder, store = directory / COMMITS, open_rows(directory, description)
     firsts = sorted(int(path.stem) for path in folder.glob("[0-9]*.json"))
     end = None
     for first, following in pairwise([*firsts, *firsts[-1:]]):
@@ -60,19 +62,21 @@ def _commits(directory: Path, description: Description) -> Iterator[TopicDamage]
         except ValueError as error:
             yield TopicDamage(file=file, problem=str(error), rows=range(first, following))
         else:
-            yield from _segments(directory, description, commit)
+            yield from _segments(directory, description, store, commit)
             end = commit.end
 
 
-def _segments(directory: Path, description: Description, commit: Commit) -> Iterator[TopicDamage]:
+def _segments(
+    directory: Path, description: Description, store: RowStore, commit: Commit
+) -> Iterator[TopicDamage]:
     first = commit.first
     for segment in commit.segments:
-        file, rows = f"{SEGMENTS}/{segment.file}", range(first, first + segment.rows)
+        rows, file = range(first, first + segment.rows), f"{SEGMENTS}/{segment.file}"
         try:
-            schema = verify(directory / SEGMENTS / segment.file, segment)
+            schema = store.verify(segment)
         except DamagedError as error:
             if (directory / COMMITS / commit_name(commit.first)).exists():
-                yield TopicDamage(file=file, problem=error.what, rows=rows)
+                yield TopicDamage(file=error.file, problem=error.what, rows=rows)
         else:
             if difference := first_difference(_expected(description, schema), schema):
                 yield TopicDamage(file=file, problem=difference, rows=rows)

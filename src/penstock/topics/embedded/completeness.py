@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from penstock.errors import DamagedError
 from penstock.files.atomic import full_disk, replace
-from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import TopicView
 
 COMPLETE = "complete.json"
 VERSION = 1
 
 
-def complete_ends(topic: Topic, start: int, end: int) -> Iterator[int]:
+def complete_ends(topic: TopicView, start: int, end: int) -> Iterator[int]:
     """Yield the offsets in (start, end] at which a source batch ends, in order."""
     if start >= end:
         return
@@ -30,7 +30,7 @@ def complete_ends(topic: Topic, start: int, end: int) -> Iterator[int]:
             yield commit.end
 
 
-def mark_complete(topic: Topic) -> None:
+def mark_complete(topic: TopicView) -> None:
     """Mark the source batch of the newest commit as complete, unless the commit does so itself."""
     newest = topic.newest
     if newest is None or newest.is_complete or marked_end(topic) == newest.end:
@@ -40,7 +40,7 @@ def mark_complete(topic: Topic) -> None:
         replace(topic.directory / COMPLETE, json.dumps(data).encode() + b"\n")
 
 
-def marked_end(topic: Topic) -> int:
+def marked_end(topic: TopicView) -> int:
     """Return the end of the last marked commit; 0 if there is none."""
     try:
         return int(json.loads((topic.directory / COMPLETE).read_bytes())["end"])

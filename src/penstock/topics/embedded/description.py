@@ -1,12 +1,13 @@
-"""`topic.json`: schema, retention and partition of a topic. Version 2.
+"""`topic.json`: schema, retention and partition of a topic. Version 2; in Kafka, version 3.
 
 Version 2 has `added`: nullable columns that were declared after the topic was made. Segments
-from before lack them, and readers fill in null. A file of version 1 has none.
+from before lack them, and readers fill in null. A file of version 1 has none. Version 3 has
+`kafka`: the rows are messages of a Kafka topic, and files only name them.
 """
 
 import base64
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,21 @@ from penstock.topics.embedded.segment import SEGMENTS
 from penstock.topics.partition import Partition
 from penstock.topics.schema import compare_schemas, first_difference, with_event
 
-VERSION = 2
-_READABLE = (1, VERSION)
+VERSION, KAFKA_VERSION = 2, 3
+_READABLE = (1, VERSION, KAFKA_VERSION)
 DESCRIPTION = "topic.json"
 #: The hint if a topic has another schema.
 OTHER_NAME = "give the topic another name, or remove the old one"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic of Kafka: its name, and the id that tells it from an earlier one of that name."""
+
+    topic: str
+    id: str
+    #: The partitions that are written; more may be added, and stay empty.
+    partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +48,13 @@ class Description:
     partition: Partition | None = None
     #: Columns that older segments may lack.
     added: tuple[str, ...] = ()
+    #: Where its rows are, if not in files.
+    kafka: KafkaTopic | None = None
 
     def to_bytes(self, name: str) -> bytes:
         """Return the content of the file."""
         data = {
-            "version": VERSION,
+            "version": VERSION if self.kafka is None else KAFKA_VERSION,
             "name": name,
             "schema": base64.b64encode(self.schema.serialize().to_pybytes()).decode(),
             "retention": self.retention.to_json(),
@@ -50,6 +63,8 @@ class Description:
             data["partition"] = self.partition.to_json()
         if self.added:
             data["added"] = list(self.added)
+        if self.kafka is not None:
+            data["kafka"] = asdict(self.kafka)
         return json.dumps(data, indent=2).encode() + b"\n"
 
 
@@ -63,15 +78,16 @@ def read_description(directory: Path) -> Description:
         data: dict[str, Any] = json.loads(path.read_bytes())
         version = data["version"]
         if version not in _READABLE:
-            problem = f"cannot read version {version}, only {VERSION} and older ones"
+            problem = f"cannot read version {version}, only {KAFKA_VERSION} and older ones"
             raise InputError("version", problem, where=str(path))
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(data["schema"], validate=True)))
-        partition = data.get("partition")
+        partition, kafka = data.get("partition"), data.get("kafka")
         return Description(
             schema=schema,
             retention=Retention.from_json(data["retention"]),
             partition=None if partition is None else Partition.from_json(partition),
             added=tuple(data.get("added", ())),
+            kafka=None if kafka is None else KafkaTopic(**kafka),
         )
     except (ValueError, KeyError, TypeError, OSError):
         raise DamagedError(directory.name, DESCRIPTION, "is no description of a topic") from None
@@ -125,6 +141,7 @@ def merge_descriptions(
         retention=retention or old.retention,
         partition=old.partition,
         added=(*old.added, *added),
+        kafka=old.kafka,
     )
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute
 
 from penstock.errors import DamagedError
 from penstock.files.atomic import full_disk
+from penstock.topics.kafka.message_place import MessagePlace
 from penstock.topics.partition import Partition, pack, shares, unpack
 from penstock.topics.schema import fill_columns, fit
 
@@ -37,21 +38,30 @@ class Segment:
     crc: int
     #: By timestamp column: its newest time in microseconds; None if not computed.
     newest: Mapping[str, int] | None = field(default=None, hash=False)
+    #: Its messages in Kafka, if it is no file; `file` is then a unique name.
+    messages: MessagePlace | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it as a plain dictionary."""
-        data = {"file": self.file, "rows": self.rows, "bytes": self.bytes, "crc": self.crc}
-        return data if self.newest is None else data | {"newest": dict(self.newest)}
+        data: dict[str, Any] = {"file": self.file, "rows": self.rows}
+        data |= {"bytes": self.bytes, "crc": self.crc}
+        if self.newest is not None:
+            data["newest"] = dict(self.newest)
+        if self.messages is not None:
+            data["messages"] = self.messages.to_json()
+        return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Segment":
         """Read what `to_json` wrote."""
+        messages = data.get("messages")
         return cls(
             file=data["file"],
             rows=data["rows"],
             bytes=data["bytes"],
             crc=data["crc"],
             newest=data.get("newest"),
+            messages=None if messages is None else MessagePlace.from_json(messages),
         )
 
 
@@ -80,7 +90,7 @@ class SegmentWriter:
             if self._partition is None:
                 self._writer.write(fitting)
             else:
-                for batch in _batches(fitting):
+                for batch in list_batches(fitting):
                     ordered, counts = self._partition.sort(batch)
                     self._writer.write_batch(ordered, custom_metadata=pack(counts))
         self.rows += fitting.num_rows
@@ -184,14 +194,24 @@ def read_rows(
 def _select(
     path: Path, batch: pa.RecordBatch, columns: Sequence[str] | None, schema: pa.Schema | None
 ) -> pa.RecordBatch:
+    try:
+        return select_columns(batch, columns, schema)
+    except (ValueError, TypeError) as wrong:
+        raise _damaged(path, str(wrong)) from None
+
+
+def select_columns(
+    batch: pa.RecordBatch, columns: Sequence[str] | None, schema: pa.Schema | None
+) -> pa.RecordBatch:
+    """Return some columns; with a schema, those that were declared later are null.
+
+    `ValueError` names a column that is missing and must not be null.
+    """
     if schema is None:
         return batch if columns is None else batch.select(list(columns))
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
-    try:
-        return batch if batch.schema.equals(schema) else fill_columns(batch, schema)
-    except (ValueError, TypeError) as wrong:
-        raise _damaged(path, str(wrong)) from None
+    return batch if batch.schema.equals(schema) else fill_columns(batch, schema)
 
 
 def read_slices(
@@ -239,7 +259,7 @@ def _overlapping(
     raise _damaged(path, f"has {first} rows, expected {segment.rows}")
 
 
-def _batches(rows: pa.RecordBatch | pa.Table) -> Iterable[pa.RecordBatch]:
+def list_batches(rows: pa.RecordBatch | pa.Table) -> Iterable[pa.RecordBatch]:
     """Return a table as one batch: fewer batches mean longer runs of each slice."""
     return [rows] if isinstance(rows, pa.RecordBatch) else rows.combine_chunks().to_batches()
 

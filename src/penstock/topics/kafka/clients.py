@@ -47,17 +47,25 @@ def make_consumer(
     isolation: str,
     group: str = "penstock",
     on_error: Callable[[Any], None] | None = None,
+    **own: Any,
 ) -> Any:
     """Return a consumer that reads committed messages only, or all."""
-    config = make_config(address, settings, isolation_level=isolation, group_id=group)
+    config = make_config(address, settings, isolation_level=isolation, group_id=group, **own)
     if on_error is not None:
         config["error_cb"] = on_error
     return _make(load_client().Consumer, {**READER, **config})
 
 
-def make_producer(address: KafkaAddress, settings: ClientSettings, **own: Any) -> Any:
+def make_producer(
+    address: KafkaAddress,
+    settings: ClientSettings,
+    on_error: Callable[[Any], None] | None = None,
+    **own: Any,
+) -> Any:
     """Return a producer; keys go to the partitions that Java clients choose."""
     config = make_config(address, settings, **own)
+    if on_error is not None:
+        config["error_cb"] = on_error
     return _make(load_client().Producer, {"partitioner": "murmur2_random", **config})
 
 

@@ -26,6 +26,8 @@ from penstock.engines.spark.queries.builder import make_topics
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.pipeline import Pipeline
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.kafka.address import parse_address
+from penstock.topics.kafka.cluster import KafkaCluster, save_cluster
 
 
 def build_pipeline() -> Pipeline:
@@ -367,3 +369,25 @@ def test_a_source_of_fixed_intervals_never_waits(
     began = time.monotonic()
     assert reader.latestOffset(NOTHING, ReadAllAvailable()) == NOTHING
     assert time.monotonic() - began < 30
+
+
+def test_a_batch_in_kafka_keeps_its_tasks(layout: RunLayout) -> None:
+    """Tasks that have written to Kafka must read the same rows when their batch runs again."""
+    pipeline = build_pipeline()
+    make_topics(pipeline, layout)
+    make_operator_config(pipeline, pipeline.operators["copy"], BatchTiming()).save(layout)
+    Input(layout, "raw").put(100, is_complete=True)
+    start, end = ({"at": {"raw": offset}, "skips": {}} for offset in (0, 60))
+    rows = {}
+    for place in ("files", "kafka"):
+        if place == "kafka":
+            save_cluster(layout.topics, KafkaCluster(parse_address("kafka://a:1/shop")))
+        for replicas in (3, 5):
+            write_command(layout, "copy", Command(replicas=replicas))
+            plan = BatchPlanner(layout, "copy").plan(start, end)
+            rows[place, replicas] = [task.own_rows for task in plan.tasks]
+    assert rows["files", 3] == [20] * 3 and rows["files", 5] == [12] * 5
+    # in Kafka the plan that was saved first counts, whatever the policy wants now
+    assert rows["kafka", 3] == rows["kafka", 5] == [20] * 3
+    after = {"at": {"raw": 100}, "skips": {}}
+    assert len(BatchPlanner(layout, "copy").plan(end, after).tasks) == 5

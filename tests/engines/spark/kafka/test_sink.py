@@ -11,7 +11,7 @@ from penstock.engines.spark.kafka import sink
 from penstock.engines.spark.kafka.sink import KafkaMessage, KafkaTarget
 from penstock.errors import PenstockError
 from penstock.topics.kafka.client_settings import ClientSettings
-from penstock.topics.kafka.transactional_writer import Messages, Receipt, TaskId
+from penstock.topics.kafka.transactional_producer import Messages, Receipt, TaskId
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("who", StringType())])
 OPTIONS = {"address": "kafka://a:1/out", "values": "json", "key": "who", "id_prefix": "shop"}

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from penstock.engines.microbatch.admission import WaitingRows
 from penstock.engines.spark.io.input_progress import InputProgress
 from penstock.engines.spark.operator_config import OperatorConfig
-from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import TopicView
 
 
 class BatchEnds:
     """Moves the ends of one operator's batches."""
 
     def __init__(
-        self, config: OperatorConfig, topics: Mapping[str, Topic], progress: InputProgress
+        self, config: OperatorConfig, topics: Mapping[str, TopicView], progress: InputProgress
     ) -> None:
         self._config, self._topics, self._progress = config, topics, progress
 

@@ -27,13 +27,14 @@ from penstock.engines.spark.io.batch_ends import BatchEnds
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, read_command
 from penstock.engines.spark.io.input_progress import InputProgress
-from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, save_plan
+from penstock.engines.spark.io.plans import BatchPlan, InputPart, TaskInput, find_plan, save_plan
 from penstock.engines.spark.io.state_versions import find_record_before, has_timers
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.recovery.checkpoints import COMMITS, OFFSETS, sync_newest
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.topics.embedded.readers import save_position
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.kafka.cluster import find_cluster
 
 #: {"at": {topic: offset}, "skips": {topic: [[low, high, cause]]}, "mark": batches without rows}
 Offset = Mapping[str, Any]
@@ -62,6 +63,8 @@ class BatchPlanner:
         #: Rows that waited at the last check.
         self.waiting: int | None = None
         self.batch_begin = BatchBegin(layout, self.config)
+        #: Whether a batch that runs again has the same tasks: those in Kafka have receipts.
+        self.keeps_plans = find_cluster(layout.topics) is not None
         #: The load of each slice, in seconds per batch.
         self.loads = [0.0] * self.config.slices
 
@@ -162,6 +165,9 @@ class BatchPlanner:
         if self.planned and self.planned[:2] == (start, end):
             return self.planned[2]
         config = self.config
+        earlier = find_plan(self.layout.plan(config.name), start, end) if self.keeps_plans else None
+        if earlier is not None:  # tasks of this batch may have written to Kafka already
+            return self._use_plan(start, end, earlier)
         command = self.command
         if command is None:  # a killed source has planned it; the votes before it still count
             votes = config.voting is not None
@@ -227,13 +233,17 @@ class BatchPlanner:
                 {n: state.progress for n, state in inputs.items()}, idle
             ),
             open_inputs=tuple(name for name, state in inputs.items() if state.is_open),
+            offsets=(start, end) if self.keeps_plans else None,
         )
         if config.source.syncs_offsets:  # rows written outside must belong to a durable batch
             sync_newest(self.layout.checkpoint(config.name), OFFSETS)
         if config.source.saves_plan:
             save_plan(self.layout.plan(config.name), plan)
+        return self._use_plan(start, end, plan)
+
+    def _use_plan(self, start: Offset, end: Offset, plan: BatchPlan) -> BatchPlan:
         self.planned = (start, end, plan)
-        self.untimed = plan if config.source.times_batches else None
+        self.untimed = plan if self.config.source.times_batches else None
         return plan
 
     def _find_begin(self, name: str, start: Offset) -> int:

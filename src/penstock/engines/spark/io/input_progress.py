@@ -13,7 +13,7 @@ from penstock.engines.spark.io.state_versions import LOOK_BACK
 from penstock.topics.embedded.commit import Commit
 from penstock.topics.embedded.completeness import complete_ends
 from penstock.topics.embedded.segment import later_times, newest_times
-from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import ReadableTopic
 
 
 class InputState(NamedTuple):
@@ -29,7 +29,7 @@ class InputProgress:
 
     def __init__(
         self,
-        topics: Mapping[str, Topic],
+        topics: Mapping[str, ReadableTopic],
         log: BatchLog,
         idle_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -108,7 +108,7 @@ class InputProgress:
         return next(complete_ends(self._topics[name], start, end), start)
 
 
-def _find_newest(topic: Topic, commit: Commit) -> Mapping[str, int]:
+def _find_newest(topic: ReadableTopic, commit: Commit) -> Mapping[str, int]:
     """Return the newest times of a commit; reads segments of older versions for them."""
     newest: Mapping[str, int] = FrozenDict()
     for segment in commit.segments:

@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from penstock.engines.microbatch.event_counts import Events, merge, sketch
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.topics.embedded.segment import Segment, SegmentWriter
+from penstock.topics.embedded.segment import Segment
 from penstock.topics.embedded.topic import Topic
+from penstock.topics.port import SegmentWriter, Transaction
 from penstock.topics.schema import EVENT
 
 
@@ -38,8 +39,13 @@ class RowOutputs(Protocol):
 class TaskOutputs:
     """Opens a segment for its first row; removes all segments if the task fails."""
 
-    def __init__(self, layout: RunLayout, schemas: Mapping[str, pa.Schema]) -> None:
-        self._layout, self._schemas = layout, schemas
+    def __init__(
+        self,
+        layout: RunLayout,
+        schemas: Mapping[str, pa.Schema],
+        transaction: Transaction | None = None,
+    ) -> None:
+        self._layout, self._schemas, self._transaction = layout, schemas, transaction
         self._writers: dict[str, SegmentWriter] = {}
         self._sketches: list[Events] = []
         #: The main output; rows of side outputs are not counted.
@@ -54,7 +60,9 @@ class TaskOutputs:
         if name is None or not batch.num_rows:
             return
         if name not in self._writers:
-            self._writers[name] = Topic.open(self._layout.topic(name)).segment_writer()
+            self._writers[name] = Topic.open(self._layout.topic(name)).segment_writer(
+                self._transaction
+            )
         self._writers[name].write(batch)
         self.bytes += batch.nbytes
         if name == self.main:
@@ -71,6 +79,8 @@ class TaskOutputs:
 
     def close(self) -> dict[str, Segment]:
         """Finish all segments."""
+        if self._transaction is not None:
+            self._transaction.deliver()
         done = {name: writer.close() for name, writer in self._writers.items()}
         self._writers = {}
         return {name: segment for name, segment in done.items() if segment is not None}
@@ -86,3 +96,5 @@ class TaskOutputs:
     ) -> None:
         for writer in self._writers.values():
             writer.abort()
+        if self._transaction is not None:
+            self._transaction.abort()

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -18,7 +19,7 @@ from penstock.engines.microbatch.replica_vote import ReplicaView
 from penstock.engines.microbatch.slice_assignment import SliceAssignment
 from penstock.errors import InputError
 from penstock.files.atomic import replace
-from penstock.topics.embedded.topic import Piece
+from penstock.topics.port import RowPiece
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(32)
@@ -30,7 +31,7 @@ class InputPart:
 
     topic: str
     offset: int
-    piece: Piece
+    piece: RowPiece
 
     @property
     def rows(self) -> int:
@@ -100,6 +101,8 @@ class BatchPlan:
     event_times: Mapping[str, int | None] = field(default_factory=dict)
     #: Inputs whose last source batch is not read completely after this batch.
     open_inputs: tuple[str, ...] = ()
+    #: Spark's offsets, if a batch that runs again must have the same tasks.
+    offsets: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
 
 
 def save_plan(path: Path, plan: BatchPlan) -> None:
@@ -113,6 +116,15 @@ def load_plan(path: Path) -> BatchPlan:
     plan = load_pickle(path)
     assert isinstance(plan, BatchPlan)
     return plan
+
+
+def find_plan(path: Path, start: Mapping[str, Any], end: Mapping[str, Any]) -> BatchPlan | None:
+    """Return the saved plan if it is that of the batch between two offsets; else None."""
+    try:
+        plan = load_plan(path)
+    except FileNotFoundError:
+        return None
+    return plan if plan.offsets == (start, end) else None
 
 
 def load_pickle(path: Path) -> object:

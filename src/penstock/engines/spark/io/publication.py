@@ -7,6 +7,7 @@ from dataclasses import replace
 from penstock.engines.microbatch.batch_record import BatchRecord
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.state_versions import remove_unused_files
+from penstock.engines.spark.io.task_attempt import list_pending_files
 from penstock.engines.spark.run_layout import RunLayout
 from penstock.pipelines.operator import Operator
 from penstock.pipelines.pipeline import Pipeline
@@ -86,7 +87,9 @@ def _remove_leftovers(layout: RunLayout, operator: Operator) -> None:
     """Remove segments and files of state that no record names."""
     for name in operator.fills:
         remove_leftovers(Topic.open(layout.topic(name)), time.time())
-    remove_unused_files(layout.state(operator.name), BatchLog(layout.batches(operator.name)))
+    pending = list_pending_files(layout, operator.name)
+    log = BatchLog(layout.batches(operator.name))
+    remove_unused_files(layout.state(operator.name), log, pending)
 
 
 def _register(layout: RunLayout, topic: Topic, readers: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,21 +13,21 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from penstock.engines.microbatch.batch_record import BatchRecord, TaskRecord
-from penstock.engines.microbatch.event_counts import Events, merge
+from penstock.engines.microbatch.batch_record import BatchRecord
+from penstock.engines.microbatch.event_counts import merge
 from penstock.engines.microbatch.operator_totals import add_totals
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.call_marker import clear_marks
 from penstock.engines.spark.io.outputs import TaskOutputs
 from penstock.engines.spark.io.publication import publish_batch
 from penstock.engines.spark.io.state_versions import remove_old
+from penstock.engines.spark.io.task_attempt import begin_attempt
+from penstock.engines.spark.io.task_message import TaskMessage
 from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle, load_bundle
 from penstock.engines.spark.queries import failures
 from penstock.engines.spark.recovery.checkpoints import OFFSETS, read_log, sync_batch
 from penstock.engines.spark.run_layout import RunLayout
-from penstock.state.state_files import StateFile
-from penstock.state.version import FileMerge
 from penstock.topics.embedded.retention import trim
 from penstock.topics.embedded.segment import SEGMENTS, Segment
 from penstock.topics.embedded.topic import Topic
@@ -36,18 +35,6 @@ from penstock.topics.embedded.topic import Topic
 FORMAT = "penstock-sink"
 #: Seconds between two runs of retention on a topic.
 TRIM_EVERY_S = 2.0
-
-
-@dataclass
-class TaskMessage(WriterCommitMessage):
-    """The result of a task that has written its segments."""
-
-    task: TaskRecord
-    events: Events = ()
-    segments: dict[str, Segment] = field(default_factory=dict)
-    #: State of a sliced operator.
-    state_files: tuple[StateFile, ...] = ()
-    merged: tuple[FileMerge, ...] = ()
 
 
 class TopicTarget(DataSource):
@@ -70,14 +57,21 @@ class TopicSink(DataSourceStreamArrowWriter):
         self._run, self._operator = run, operator
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Run a task in its process; its output is not visible yet."""
+        """Run a task in its process; no reader of the pipeline sees its output yet."""
         layout = RunLayout(Path(self._run))
         bundle = load_bundle(layout.code(self._operator))
-        with TaskOutputs(layout, bundle.outputs) as outputs:
+        attempt = begin_attempt(layout, bundle)
+        with TaskOutputs(layout, bundle.outputs, attempt.transaction) as outputs:
+            if (earlier := attempt.message) is not None:
+                return earlier
             result = bundle.kind.run_task(layout, bundle, iterator, outputs)
-            return TaskMessage(
+            if (earlier := attempt.find_same()) is not None:
+                return earlier
+            message = TaskMessage(
                 result.task, outputs.events(), outputs.close(), result.state_files, result.merged
             )
+            attempt.commit(message)
+            return message
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make a batch visible: its record first, then its rows in every topic it writes."""

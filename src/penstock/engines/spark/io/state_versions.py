@@ -1,6 +1,6 @@
 """Versions of an operator's state on disk: finds that of a batch, removes old files."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from penstock.engines.microbatch.batch_record import BatchRecord
@@ -51,8 +51,13 @@ def remove_old(directory: Path, log: BatchLog, record: BatchRecord) -> None:
         (directory / SEGMENTS / name).unlink(missing_ok=True)
 
 
-def remove_unused_files(directory: Path, log: BatchLog) -> None:
-    """Remove files that no record names; only while nothing runs."""
+def remove_unused_files(
+    directory: Path, log: BatchLog, pending: Collection[str] = frozenset()
+) -> None:
+    """Remove files that no record names; only while nothing runs.
+
+    `pending` are files of a batch that runs again, whose tasks need not run again.
+    """
     newest = log.last()
     if newest is None or newest.state is None or not (directory / SEGMENTS).is_dir():
         return
@@ -61,5 +66,5 @@ def remove_unused_files(directory: Path, log: BatchLog) -> None:
         file_names(previous.state) if previous and previous.state else set()
     )
     for path in (directory / SEGMENTS).iterdir():
-        if path.name not in kept:
+        if path.name not in kept and path.name not in pending:
             path.unlink(missing_ok=True)

@@ -18,7 +18,8 @@ from penstock.engines.spark.kinds.task_context import read_batch_number, read_ta
 from penstock.errors import PenstockError
 from penstock.topics.kafka.address import parse_address
 from penstock.topics.kafka.client_settings import ClientSettings
-from penstock.topics.kafka.transactional_writer import TaskId, write_once
+from penstock.topics.kafka.transactional_producer import TaskId
+from penstock.topics.kafka.transactional_writer import write_once
 from penstock.topics.kafka.value_formats import make_encoder
 
 _LOG = logging.getLogger(__name__)

@@ -22,6 +22,7 @@ from penstock.engines.spark.kinds.kind import TaskResult
 from penstock.engines.spark.operator_bundle import OperatorBundle
 from penstock.engines.spark.queries.failures import Failure, format_trace, save
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.errors import OutageError
 from penstock.pipelines.cpu_clock import processor_s
 from penstock.pipelines.function_call import CHUNK_ROWS
 from penstock.pipelines.kinds.sliced import slicing_of
@@ -65,6 +66,8 @@ def run_sliced_task(
             if chain is not None:
                 chain.flush()
             merged = worker.merge()
+    except OutageError:  # of Kafka; no fault of the function
+        raise
     except Exception:
         member = chain.failed_member if chain is not None else ""
         save(layout, operator.name, _build_failure(task.parts, member))

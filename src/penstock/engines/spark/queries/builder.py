@@ -27,6 +27,7 @@ from penstock.engines.spark.native_state.repartition import settings
 from penstock.engines.spark.operator_bundle import OperatorBundle, save_bundle
 from penstock.engines.spark.operator_config import OperatorConfig
 from penstock.engines.spark.run_layout import RunLayout
+from penstock.engines.spark.topics_place import find_topic_maker, place_topics
 from penstock.errors import InputError
 from penstock.pipelines.kinds.schemas import check_event_time
 from penstock.pipelines.loader import shipped_modules
@@ -52,6 +53,7 @@ _STATEFUL = (
 
 def make_topics(pipeline: Pipeline, layout: RunLayout) -> None:
     """Make every topic whose schema is declared; frame operators make theirs later."""
+    place_topics(pipeline, layout)
     for declared in pipeline.topics.values():
         if declared.schema is not None:
             _make_topic(layout, declared, declared.schema)
@@ -59,7 +61,8 @@ def make_topics(pipeline: Pipeline, layout: RunLayout) -> None:
 
 def _make_topic(layout: RunLayout, declared: DeclaredTopic, schema: pa.Schema) -> None:
     keep, partition = parse_retention(declared.keep), declared.partition
-    Topic.create(layout.topic(declared.name), schema, keep, partition, may_add=True)
+    make = find_topic_maker(layout)
+    Topic.create(layout.topic(declared.name), schema, keep, partition, may_add=True, kafka=make)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,9 @@ _INFRASTRUCTURE = re.compile(
     re.IGNORECASE,
 )
 _CRASH = re.compile(r"worker exited unexpectedly|EOFException|Connection reset|Broken pipe")
-_OF_MACHINES = ("MemoryError", "FullError", "DamagedError", "LockedError", "EOFError")
+_OF_MACHINES = (
+    *("MemoryError", "FullError", "DamagedError", "LockedError", "OutageError", "EOFError"),
+)
 _OF_NETWORKS = (
     *("ConnectionError", "ConnectionRefusedError", "ConnectionResetError"),
     *("ConnectionAbortedError", "BrokenPipeError", "TimeoutError", "gaierror"),
