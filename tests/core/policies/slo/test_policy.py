@@ -163,7 +163,7 @@ def test_bottlenecks_of_a_path_do_not_wait_one_after_the_other() -> None:
         for name, feeders in chain.items()
     }
     now = Snapshot(at=0, offered=FrozenDict({"a": 100.0}), operators=FrozenDict(operators))
-    assert share_objective(now, 10.0, measure_floors([now])) == dict.fromkeys(chain, 6.0)
+    assert share_objective(now, 10.0, measure_floors([now])) == dict.fromkeys(chain, 6.5)
 
 
 def test_a_step_is_seen_at_once_though_the_offered_rate_is_a_mean_of_a_minute() -> None:

@@ -9,7 +9,7 @@ from penstock.core.snapshot import Snapshot
 #: Snapshots over which the usual wait is looked for.
 RECENT = 20
 #: The part of the objective that queues may fill; the rest is for what no queue shows.
-USABLE = 0.75
+USABLE = 0.8
 #: The least part of the objective that is left to backlogs, if the usual waits take all of it.
 MIN_PART = 0.1
 

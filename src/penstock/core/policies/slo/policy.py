@@ -28,7 +28,7 @@ from penstock.core.snapshot import OperatorSnapshot
 SIZE = (
     "{mean} records/s are expected within {horizon} s, {backlog} wait longer than usual, and a "
     "record may wait {wait} s; with bursts like those of the past, {needed} records/s are enough "
-    "in {percent} % of the cases, and one replica takes {capacity}; "
+    "for {percent} % of the records, and one replica takes {capacity}; "
     "wanted = ceil({needed} / {capacity}) = {wanted}"
 )
 SKEW = "scaling will not help: more than {useful} replicas wait for the one with the fullest slice"
@@ -159,7 +159,7 @@ class _Sizing:
         )
         present = per_replica * self.op.parallelism
         rates = needed_rates(demand.scenarios, curve, demand.backlog, present)
-        upper = find_quantile(rates, self.params.share)
+        upper = find_rate(rates, self.params.share)
         if lasts:
             upper = max(upper, float(np.max(needed_rates(demand.lasting, curve))))
         needed = max(demand.mean, upper)
@@ -175,10 +175,18 @@ class _Sizing:
         }
 
 
-def find_quantile(values: Values, share: float) -> float:
-    """Return what the next value exceeds with probability 1 - share at most, if that is known."""
-    rank = min(ceil(share * (len(values) + 1)), len(values))
-    return float(np.partition(values, rank - 1)[rank - 1])
+def find_rate(needed: Values, share: float) -> float:
+    """Return the capacity with which at least that share of the records of all cases is in time.
+
+    With capacity c, a case that takes r > c serves about c / r of its records in time.
+
+    >>> find_rate(np.array([100.0] * 96 + [200.0] * 4), 0.99)
+    150.0
+    """
+    ordered = np.sort(needed)[::-1]
+    worst = np.arange(1, len(ordered) + 1) - (1 - share) * len(ordered)
+    times = np.cumsum(1 / np.maximum(ordered, 1e-12))
+    return float(max(np.max(worst / times), 0.0))
 
 
 def params_for(facts: RunFacts) -> Mapping[str, Any]:
