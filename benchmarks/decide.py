@@ -72,7 +72,9 @@ def cost(policy: Policy, size: int) -> float:
     params = policy.params()
     gc.collect()
     gc.freeze()  # keep the collector away from the data of the benchmark
-    return fastest_s(lambda: policy.decide(history, [], params), min_s=0.4, min_calls=5, clock=time.process_time)
+    return fastest_s(
+        lambda: policy.decide(history, [], params), min_s=0.4, min_calls=5, clock=time.process_time
+    )
 
 
 def main() -> int:

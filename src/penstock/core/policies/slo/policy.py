@@ -1,9 +1,10 @@
 """SLO: the cheapest replicas that are expected to keep a latency objective.
 
 The policy is this project's own. What it takes from others: sizing all operators at once from true
-rates (DS2, OSDI 2018), bounds from past errors (conformal prediction), error budgets of
-reliability engineering: a pause makes records miss the objective, so changes that pause are only as
-frequent as the share of records that may miss it allows.
+rates (DS2, OSDI 2018), arrival and service curves (network calculus), cases from past errors
+(conformal prediction), error budgets of reliability engineering: a pause makes records miss the
+objective, so changes that pause are only as frequent as the share of records that may miss it
+allows.
 """
 
 from collections.abc import Mapping
