@@ -36,6 +36,18 @@ def test_a_guard_that_is_off_allows_a_change_at_every_tick() -> None:
     assert simulate(SimulationSpec(minutes=5, guards={"cooldown_s": "off"})).rescales_possible == 20
 
 
+def test_a_policy_with_an_objective_gets_that_of_the_run() -> None:
+    """Others do not: the published experiments state what a policy gets of it as a parameter."""
+    given = SimulationSpec(policy="slo", minutes=5, objective_s=3.0)
+    assert prepare_simulation(given).params.objective_s == 3.0
+    default = prepare_simulation(SimulationSpec(policy="slo", minutes=5))
+    assert default.params.objective_s == default.objective_s == 60.0
+    chosen = SimulationSpec(policy="slo", minutes=5, objective_s=3.0, params={"objective_s": "7"})
+    assert prepare_simulation(chosen).params.objective_s == 7.0
+    queueing = prepare_simulation(SimulationSpec(policy="queueing", minutes=5, objective_s=3.0))
+    assert queueing.params.r_max == 1.0
+
+
 @pytest.mark.parametrize("interval_s", [0.0, -15.0, 0.5, 7.5, float("nan"), float("inf")])
 def test_an_interval_that_no_run_can_have_is_refused(interval_s: float) -> None:
     with pytest.raises(InputError, match="interval: must be"):

@@ -8,7 +8,7 @@ from penstock.control.loop import LoopSchedule, Tick, run_loop
 from penstock.core.frozen_dict import FrozenDict
 from penstock.core.guards import Guards
 from penstock.core.numbers import ceil
-from penstock.core.policy import RunFacts
+from penstock.core.policy import Policy, RunFacts
 from penstock.engines.port import Engine
 from penstock.engines.simulator.builder import build_engine
 from penstock.engines.simulator.fluid.engine import STEP_S
@@ -100,7 +100,8 @@ def prepare_simulation(
     pipeline = _pipeline(spec, profile, load)
     scaled: Scaled = "hosts" if profile.resolution == "hosts" else "operators"
     policy = find_policy_for(scaled, spec.policy, objects.policy)
-    defaults = policy.params_for(_run_facts(pipeline, load))
+    objective_s = spec.objective_s or pipeline.objective_s
+    defaults = policy.params_for(_run_facts(policy, pipeline, load, objective_s))
     guards = Guards.parse({**profile.guards_of(policy.name), **spec.guards}, "guard")
     interval_s = profile.loop.interval_s if spec.interval_s is None else spec.interval_s
     _check_times(interval_s, spec.objective_s, profile)
@@ -115,7 +116,7 @@ def prepare_simulation(
         interval_s=interval_s,
         duration_s=load.duration_s,
         sleep_s=(guards.cooldown_s or 0.0) if profile.loop.sleeps else 0.0,
-        objective_s=spec.objective_s or pipeline.objective_s,
+        objective_s=objective_s,
     )
 
 
@@ -143,10 +144,15 @@ def _check_times(interval_s: float, objective_s: float | None, profile: Profile)
     check_positive({"interval": interval_s, "objective": objective_s})
 
 
-def _run_facts(pipeline: SimulatedPipeline, load: Workload) -> RunFacts:
-    # no objective: the published experiments state what a policy gets of it as a parameter
+def _run_facts(
+    policy: Policy, pipeline: SimulatedPipeline, load: Workload, objective_s: float | None
+) -> RunFacts:
+    # only for policies that have an objective: the published experiments state what any other
+    # policy gets of it as a parameter
+    takes_objective = any(item.name == "objective_s" for item in policy.params.describe())
     visits = pipeline.visits()
     return RunFacts(
+        objective_s=objective_s if takes_objective else None,
         peak_rates=FrozenDict(
             {op.name: op.share * load.peak_rate for op in pipeline.operators if not op.upstream}
         ),

@@ -18,7 +18,7 @@ def loads_and_seeds(name: str) -> tuple[set[tuple[str, str, str]], set[int]]:
     return loads, {spec.seed for spec in simulations}
 
 
-@pytest.mark.parametrize("suffix", [".toml", "-spark.toml"])
+@pytest.mark.parametrize("suffix", [".toml", "-spark.toml", "-traces.toml"])
 def test_nothing_that_is_reported_was_tuned_on(suffix: str) -> None:
     loads, seeds = loads_and_seeds(f"tuning{suffix}")
     other_loads, other_seeds = loads_and_seeds(f"held-out{suffix}")

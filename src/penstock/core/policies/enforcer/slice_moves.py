@@ -123,17 +123,23 @@ def first_fit_decreasing(
     """
     rooms = list(rooms)
     placed: dict[str, str] = {}
+    smallest = min((piece.cpu for piece in slices.values()), default=0.0)
+    # a host without room for the smallest slice is not looked at again for any other
+    open_places = [i for i, room in enumerate(rooms) if room.cpu + smallest <= target + NOISE]
     for name, piece in sorted(slices.items(), key=lambda item: (-item[1].cpu, item[0])):
-        here = next((i for i, room in enumerate(rooms) if room.fits(piece, target)), None)
+        here = next((i for i in open_places if rooms[i].fits(piece, target)), None)
         if here is None:
             if new_room is None:
                 return None
             if (room := new_room(len(rooms))) is not None:
                 rooms.append(room)
                 here = len(rooms) - 1
+                open_places.append(here)
             else:
                 here = _find_least_busy(rooms, piece)
         rooms[here] = rooms[here].with_slice(piece)
+        if rooms[here].cpu + smallest > target + NOISE and here in open_places:
+            open_places.remove(here)
         placed[name] = rooms[here].name
     return placed, rooms
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from penstock.core.decision import Decision
-from penstock.core.policies.slo.latency_model import USABLE
 from penstock.core.snapshot import Snapshot
 
 #: The interval between two snapshots that is assumed while there is only one.
@@ -37,6 +36,10 @@ class ChangeCost:
         """Seconds until another decision can take effect."""
         return self.interval_s + self.effective_s + self.silent_s
 
+    def drain_s(self, objective_s: float) -> float:
+        """Return the seconds after a pause in which what has waited must be processed."""
+        return max(objective_s, self.interval_s, self.pause_s)
+
 
 def measure_change_cost(history: Sequence[Snapshot], applied: Sequence[Decision]) -> ChangeCost:
     """Return what a change costs by the snapshots around earlier ones; at first, one interval.
@@ -54,14 +57,16 @@ def measure_change_cost(history: Sequence[Snapshot], applied: Sequence[Decision]
         silent_s = max(0.0, later[0].at - decision.at - interval_s)
         silences.append(silent_s)
         if (delay_s := _effective_after(decision, later)) is not None:
-            # it ran some time before the snapshot that shows it: half an interval in the mean
-            delays.append(max(0.0, delay_s - silent_s - interval_s / 2))
+            # it ran at any time of the interval before the snapshot that shows it
+            delays.append(max(0.0, delay_s - silent_s - interval_s))
     silent_s = statistics.median(silences) if silences else 0.0
+    # before the first change is seen, it may be as bad as any
+    guessed_s = min(silent_s, MAX_GUESSED_PAUSE_S) if silences else MAX_GUESSED_PAUSE_S
     stated = [op.rescale_s for op in history[-1].operators.values() if op.rescale_s]
     return ChangeCost(
         interval_s=interval_s,
-        effective_s=statistics.median(delays) if delays else interval_s / 2,
-        pause_s=max([*stated, min(silent_s, MAX_GUESSED_PAUSE_S)]),
+        effective_s=statistics.median(delays) if delays else 0.0,
+        pause_s=max([*stated, guessed_s]),
         silent_s=silent_s,
     )
 
@@ -72,8 +77,7 @@ def hold_s(cost: ChangeCost, objective_s: float, share: float) -> float:
     Without a pause, some intervals, or as long as replicas are paid that do not work yet, for the
     change and for the way back. With one, records miss the objective, and only a share of them may.
     """
-    drain_s = max(objective_s, cost.interval_s)
-    missed_s = missed_load_s(cost.pause_s, USABLE * objective_s, drain_s)
+    missed_s = missed_load_s(cost.pause_s, objective_s, cost.drain_s(objective_s))
     return max(
         HOLD_INTERVALS * cost.interval_s,
         2 * (cost.effective_s + cost.pause_s),
@@ -84,13 +88,14 @@ def hold_s(cost: ChangeCost, objective_s: float, share: float) -> float:
 def missed_load_s(pause_s: float, objective_s: float, drain_s: float) -> float:
     """Return the seconds of load whose records miss the objective because of one pause.
 
-    Records of the last `objective_s` of the pause need not miss it; those that arrive while the
-    backlog is reduced do.
+    Records of the last `objective_s` of the pause need not miss it. Those that arrive while the
+    backlog is reduced wait from the whole pause down to nothing.
 
-    >>> missed_load_s(2.0, 10.0, 15.0), missed_load_s(28.0, 10.0, 15.0)
-    (0.0, 33.0)
+    >>> missed_load_s(2.0, 10.0, 15.0), missed_load_s(40.0, 10.0, 20.0)
+    (0.0, 45.0)
     """
-    return 0.0 if pause_s <= objective_s else pause_s - objective_s + drain_s
+    late_s = max(0.0, pause_s - objective_s)
+    return late_s + drain_s * late_s / pause_s if late_s else 0.0
 
 
 def _interval_s(times: Sequence[float], changed: Sequence[float]) -> float:

@@ -1,9 +1,9 @@
-"""Forecasts of the highest rate of the next steps, with an upper bound from their own errors.
+"""Forecasts of the rates of the next steps, as scenarios made from the forecast's own errors.
 
-Methods predict the peak of the next steps: the present level, damped trends, and the same steps one
-period ago. Their mixture is weighted by the squared errors that each would have made so far. The
-upper bound adds a quantile of the mixture's errors (split conformal prediction: Vovk et al. 2005),
-so it assumes no distribution.
+Methods predict the next steps: the present level, damped trends, and the same steps one period ago.
+Their mixture is weighted by the squared errors that each would have made so far. Each scenario adds
+what the mixture missed at one time of the past, so bursts keep their shape and length, and no
+distribution is assumed (split conformal prediction: Vovk et al. 2005).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Values = NDArray[np.float64]
 LEVELS, TREND_STEPS = (1, 3), 5
 #: What is left of a trend after each step: for a load that turns soon, and for one that does not.
 DAMPINGS = (0.7, 0.97)
-#: Fewer errors than this prove nothing; the bound then is this much above the level.
+#: Fewer errors than this prove nothing; the only scenario then is this much above the level.
 MIN_ERRORS, FIRST_MARGIN = 8, 0.2
 #: A season counts if the same steps a period ago explain this share of the variance.
 MIN_EXPLAINED = 0.8
@@ -26,87 +26,85 @@ MIN_EXPLAINED = 0.8
 MIN_PERIOD = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Forecast:
-    """The highest rate of the next steps: expected, and not exceeded with the asked probability."""
+    """The rates of the next steps: expected, and one row for each scenario."""
 
-    mean: float
-    upper: float
+    expected: Values
+    scenarios: Values
     #: The period of the season in steps; None without one.
     period: int | None = None
 
 
-def forecast(rates: Sequence[float], steps: int, share: float) -> Forecast:
-    """Predict the peak of the next `steps` from rates at equal distances, the newest last.
+def forecast(rates: Sequence[float], steps: int) -> Forecast:
+    """Predict the next `steps` from rates at equal distances, the newest last.
 
-    >>> forecast([100.0] * 20, steps=2, share=0.99)
-    Forecast(mean=100.0, upper=100.0, period=None)
-    >>> forecast([100.0], steps=2, share=0.99).upper
-    120.0
+    >>> forecast([100.0] * 20, steps=2).expected.tolist()
+    [100.0, 100.0]
+    >>> forecast([100.0], steps=2).scenarios.tolist()
+    [[120.0, 120.0]]
     """
     values = np.asarray(rates, dtype=np.float64)
     period = find_period(values)
-    methods = [predict_level(values, level) for level in LEVELS]
+    methods = [predict_level(values, steps, level) for level in LEVELS]
     methods += [predict_trend(values, steps, damping) for damping in DAMPINGS]
     if period is not None and period >= steps:
         methods.append(predict_season(values, steps, period))
-    predicted = np.maximum(np.vstack(methods), 0.0)
-    happened = peak_of_next(values, steps)
-    known = np.isfinite(happened) & np.isfinite(predicted).all(axis=0)
+    predicted = np.maximum(np.stack(methods), 0.0)
+    happened = list_next(values, steps)
+    known = np.isfinite(happened).all(axis=1) & np.isfinite(predicted).all(axis=(0, 2))
     if np.count_nonzero(known) < MIN_ERRORS:
-        level = float(predicted[0, -1])
-        return Forecast(mean=level, upper=level * (1 + FIRST_MARGIN))
-    mixed = _weigh(predicted[:, known], happened[known]) @ predicted
-    mean = float(mixed[-1])
-    margin = max(0.0, _conformal_quantile(happened[known] - mixed[known], share))
+        level = predicted[0, -1]
+        return Forecast(expected=level, scenarios=level[None] * (1 + FIRST_MARGIN))
+    mixed = np.tensordot(_weigh(predicted[:, known], happened[known]), predicted, axes=1)
+    expected = mixed[-1]
     # an error of the past added to a crest is a rate that was never seen
-    highest = max(mean, float(np.max(values)))
-    return Forecast(mean=mean, upper=min(mean + margin, highest), period=period)
+    highest = np.maximum(expected, np.max(values))
+    errors = (happened[known] - mixed[known]) * _scale_errors(mixed[known], expected)
+    scenarios = np.clip(expected + errors, 0.0, highest)
+    return Forecast(expected=expected, scenarios=scenarios, period=period)
 
 
-def predict_level(values: Values, steps: int) -> Values:
-    """Return the mean of the last steps, at each time."""
+def predict_level(values: Values, steps: int, level: int) -> Values:
+    """Return the mean of the last `level` values for all next steps, at each time."""
     sums = np.cumsum(values)
     means = sums / np.arange(1, len(values) + 1)
-    if len(values) > steps:
-        means[steps:] = (sums[steps:] - sums[:-steps]) / steps
-    return np.asarray(means)
+    if len(values) > level:
+        means[level:] = (sums[level:] - sums[:-level]) / level
+    return np.repeat(means[:, None], steps, axis=1)
 
 
 def predict_trend(values: Values, steps: int, damping: float) -> Values:
-    """Return the highest point of a damped trend from the present level.
+    """Return a damped trend from the present level, at each time.
 
     The trend is the median of the slopes between all pairs of the last steps (Theil and Sen), which
     one spike does not change.
     """
-    level = values.copy()
     window = min(TREND_STEPS, len(values))
-    if window < 2:
-        return level
-    last = np.lib.stride_tricks.sliding_window_view(values, window)
-    pairs = [(i, j) for i in range(window) for j in range(i + 1, window)]
-    slopes = np.full(len(values), np.nan)
-    between = [(last[:, j] - last[:, i]) / (j - i) for i, j in pairs]
-    slopes[window - 1 :] = np.median(np.vstack(between), axis=0)
-    path = np.cumsum(damping ** np.arange(steps))
-    trend: Values = level + np.where(slopes > 0, slopes * path[-1], slopes * path[0])
+    slopes = np.full(len(values), np.nan if window > 1 else 0.0)
+    if window > 1:
+        last = np.lib.stride_tricks.sliding_window_view(values, window)
+        pairs = [(i, j) for i in range(window) for j in range(i + 1, window)]
+        between = [(last[:, j] - last[:, i]) / (j - i) for i, j in pairs]
+        slopes[window - 1 :] = np.median(np.vstack(between), axis=0)
+    trend: Values = values[:, None] + slopes[:, None] * np.cumsum(damping ** np.arange(steps))
     return trend
 
 
 def predict_season(values: Values, steps: int, period: int) -> Values:
-    """Return the peak of the next steps one period ago, at each time."""
-    before = np.full(len(values), np.nan)
-    before[period:] = peak_of_next(values, steps)[: len(values) - period]
+    """Return the next steps one period ago, at each time."""
+    before = np.full((len(values), steps), np.nan)
+    before[period:] = list_next(values, steps)[: len(values) - period]
     return before
 
 
-def peak_of_next(values: Values, steps: int) -> Values:
-    """Return the highest of the next `steps` values after each; NaN where not all are known."""
-    peaks = np.full(len(values), np.nan)
+def list_next(values: Values, steps: int) -> Values:
+    """Return the next `steps` values after each; NaN where not all are known."""
+    rows = np.full((len(values), steps), np.nan)
     if len(values) > steps:
         windows = np.lib.stride_tricks.sliding_window_view(values[1:], steps)
-        peaks[: len(values) - steps] = windows.max(axis=1)
-    return peaks
+        rows[: len(values) - steps] = windows
+    return rows
 
 
 def find_period(values: Values) -> int | None:
@@ -128,7 +126,7 @@ def find_period(values: Values) -> int | None:
 
 
 def _weigh(predicted: Values, happened: Values) -> Values:
-    squares = np.mean((predicted - happened) ** 2, axis=1)
+    squares = np.mean((predicted - happened) ** 2, axis=(1, 2))
     smallest = float(np.min(squares))
     if smallest <= 1e-18:
         # several were always right, so far: the present level comes first
@@ -138,8 +136,8 @@ def _weigh(predicted: Values, happened: Values) -> Values:
     return weights
 
 
-def _conformal_quantile(errors: Values, share: float) -> float:
-    """Return the error that the next one exceeds with probability 1 - share at most."""
-    ordered = np.sort(errors)
-    rank = int(np.ceil(share * (len(ordered) + 1)))
-    return float(ordered[min(rank, len(ordered)) - 1])
+def _scale_errors(predicted: Values, expected: Values) -> Values:
+    """Return factors on past errors: those of counts grow with the square root of the rate."""
+    now, then = np.mean(expected), np.mean(predicted, axis=1, keepdims=True)
+    known = then > 0
+    return np.where(known, (now / np.where(known, then, 1.0)) ** 0.5, 1.0)

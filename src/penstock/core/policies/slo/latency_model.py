@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from penstock.core.numbers import ratio
+from penstock.core.policies.slo.capacity import SATURATED
 from penstock.core.snapshot import Snapshot
 
 #: Snapshots over which the usual wait is looked for.
 RECENT = 20
 #: The part of the objective that queues may fill; the rest is for what no queue shows.
-USABLE = 0.5
+USABLE = 0.8
 #: The least part of the objective that is left to backlogs, if the usual waits take all of it.
 MIN_PART = 0.1
 
@@ -16,13 +17,15 @@ MIN_PART = 0.1
 def measure_floors(history: Sequence[Snapshot]) -> dict[str, float]:
     """Return the usual seconds in front of each operator: the median of late.
 
-    By Little's law the wait is queue / rate; a batch that must fill up is part of it.
+    By Little's law the wait is queue / rate; a batch that must fill up is part of it. While an
+    operator is saturated, records wait for it in front of others, too, which is not usual.
     """
+    usual = [snapshot for snapshot in history[-RECENT:] if not _is_saturated(snapshot)]
     floors = {}
     for name in history[-1].operators:
         waits = sorted(
             wait
-            for snapshot in history[-RECENT:]
+            for snapshot in usual
             if (op := snapshot.operators.get(name)) is not None
             and op.queue is not None
             and op.input_rate
@@ -30,6 +33,10 @@ def measure_floors(history: Sequence[Snapshot]) -> dict[str, float]:
         )
         floors[name] = waits[len(waits) // 2] if waits else 0.0
     return floors
+
+
+def _is_saturated(snapshot: Snapshot) -> bool:
+    return any(op.busy is not None and op.busy >= SATURATED for op in snapshot.operators.values())
 
 
 def share_objective(
@@ -73,20 +80,3 @@ def _readers(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
         for feeder in op.upstream:
             readers[feeder].append(name)
     return readers
-
-
-def capacity_for(
-    *, rate: float, backlog: float, present: float, start_s: float, end_s: float, wait_s: float
-) -> float:
-    """Return the records/s with which a backlog makes records wait no longer than `wait_s`.
-
-    Until `start_s` the `present` capacity works, from then to `end_s` the new one; what is left
-    then must be gone within `wait_s`.
-
-    >>> capacity_for(rate=120, backlog=0, present=0, start_s=0, end_s=20, wait_s=4)
-    100.0
-    >>> capacity_for(rate=120, backlog=240, present=100, start_s=5, end_s=20, wait_s=4)
-    112.63157894736842
-    """
-    left = max(0.0, backlog + (rate - present) * start_s)
-    return (left + rate * (end_s - start_s)) / (end_s - start_s + wait_s)

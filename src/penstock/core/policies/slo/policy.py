@@ -1,14 +1,17 @@
 """SLO: the cheapest replicas that are expected to keep a latency objective.
 
 The policy is this project's own. What it takes from others: sizing all operators at once from true
-rates (DS2, OSDI 2018), bounds from past errors (conformal prediction), error budgets of
-reliability engineering: a pause makes records miss the objective, so changes that pause are only as
-frequent as the share of records that may miss it allows.
+rates (DS2, OSDI 2018), arrival and service curves (network calculus), cases from past errors
+(conformal prediction), error budgets of reliability engineering: a pause makes records miss the
+objective, so changes that pause are only as frequent as the share of records that may miss it
+allows.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from penstock.core.decision import Decision, Target, keep
 from penstock.core.frozen_dict import FrozenDict
@@ -16,15 +19,17 @@ from penstock.core.numbers import ceil
 from penstock.core.params import Params, param
 from penstock.core.policies.slo.capacity import Capacity, measure_capacity
 from penstock.core.policies.slo.change_cost import ChangeCost, hold_s, measure_change_cost
+from penstock.core.policies.slo.curves import ServiceCurve, Values, needed_rates
 from penstock.core.policies.slo.demand import Demand, predict_demands
-from penstock.core.policies.slo.latency_model import capacity_for, measure_floors, share_objective
+from penstock.core.policies.slo.latency_model import measure_floors, share_objective
 from penstock.core.policy import Applied, History, Policy, PolicyStyle, RunFacts, within
 from penstock.core.reasons import Reason
 from penstock.core.snapshot import OperatorSnapshot
 
 SIZE = (
-    "{mean} records/s are expected within {horizon} s, at most {upper}; {backlog} wait longer than "
-    "usual and may add {wait} s; that takes {needed} records/s, and one replica takes {capacity}; "
+    "{mean} records/s are expected within {horizon} s, {backlog} wait longer than usual, and a "
+    "record may wait {wait} s; with bursts like those of the past, {needed} records/s are enough "
+    "for {percent} % of the records, and one replica takes {capacity}; "
     "wanted = ceil({needed} / {capacity}) = {wanted}"
 )
 SKEW = "scaling will not help: more than {useful} replicas wait for the one with the fullest slice"
@@ -57,8 +62,8 @@ def slo(history: History, applied: Applied, params: SloParams) -> Decision:
     >>> history = [
     ...     Snapshot(at=15 * i, offered={"o": 200}, operators={"o": op}) for i in range(20)
     ... ]
-    >>> slo(history, [], SloParams()).changes
-    {'o': 2}
+    >>> slo(history, [], SloParams()).changes  # and what a first change may delay
+    {'o': 4}
     """
     known = within(history, params.lookback_s)
     snapshot = known[-1]
@@ -66,16 +71,22 @@ def slo(history: History, applied: Applied, params: SloParams) -> Decision:
     floors = measure_floors(known)
     waits = share_objective(snapshot, params.objective_s, floors)
     lasting_s = hold_s(cost, params.objective_s, params.share)
-    demands = predict_demands(known, cost, floors, lasting_s, params.share)
-    targets = {}
+    demands = predict_demands(known, cost, floors, lasting_s)
+    targets, sizings = {}, {}
     for name, op in snapshot.operators.items():
         capacity = measure_capacity(name, known)
         demand = demands.get(name)
         if capacity is None or demand is None or op.queue is None:
             targets[name] = keep(op.parallelism, Reason.METRICS_MISSING)
             continue
-        targets[name] = _Sizing(op, capacity, demand, waits[name], cost, params).target()
-    return Decision(snapshot.at, "slo", FrozenDict(delay_small_savings(targets)))
+        sizings[name] = _Sizing(op, capacity, demand, waits[name], cost, params)
+        targets[name] = sizings[name].target()
+    chosen = delay_small_savings(targets)
+    if cost.pause_s and any(target.wanted != target.current for target in chosen.values()):
+        # a change may pause all operators: each needs what carries the pause
+        targets |= {name: sizing.target(pauses=True) for name, sizing in sizings.items()}
+        chosen = delay_small_savings(targets)
+    return Decision(snapshot.at, "slo", FrozenDict(chosen))
 
 
 def delay_small_savings(targets: Mapping[str, Target]) -> Mapping[str, Target]:
@@ -108,11 +119,11 @@ class _Sizing:
     cost: ChangeCost
     params: SloParams
 
-    def target(self) -> Target:
+    def target(self, *, pauses: bool = False) -> Target:
         """Grow if the present replicas do not suffice; shrink if fewer suffice for long enough."""
         k, limit = self.op.parallelism, self.op.useful_parallelism
-        as_it_runs = self._fill_in(self.demand.upper, 0.0)
-        changed = self._fill_in(max(self.demand.upper, self.demand.lasting), self.cost.pause_s)
+        as_it_runs = self._fill_in(pause_s=self.cost.pause_s if pauses else 0.0)
+        changed = self._fill_in(pause_s=self.cost.pause_s, lasts=True)
         if limit is not None and changed["wanted"] > max(k, limit):
             skewed = {**changed, "useful": limit}
             if k >= limit:
@@ -131,33 +142,52 @@ class _Sizing:
             return keep(k, Reason.SCALE_DOWN_DELAYED, SIZE, **changed)
         return Target(k, k, Reason.FITS, SIZE, as_it_runs)
 
-    def _fill_in(self, upper: float, pause_s: float) -> dict[str, Any]:
-        """Return the numbers of the formula for a rate, and for a pause before it is carried."""
-        cost, per_replica = self.cost, self.capacity.per_replica
-        # what waits after a pause must be gone as soon as the objective, or an interval, allows
-        soon_s = cost.effective_s + pause_s + max(self.params.objective_s, cost.interval_s)
-        horizon_s = min(cost.horizon_s, soon_s) if pause_s else cost.horizon_s
-        present = per_replica * self.op.parallelism
-        backlog = self.demand.backlog + self.demand.mean * pause_s
-        flow = capacity_for(
-            rate=upper,
-            backlog=backlog,
-            present=present,
+    def _fill_in(self, *, pause_s: float, lasts: bool = False) -> dict[str, Any]:
+        """Return the numbers of the formula for a pause before the rates are carried."""
+        cost, demand, per_replica = self.cost, self.demand, self.capacity.per_replica
+        # without a change, records may be late for as long as a change would make them late
+        settled_s = cost.effective_s + cost.pause_s
+        if cost.pause_s >= self.wait_s or demand.backlog:
+            settled_s += cost.drain_s(self.params.objective_s)
+        curve = ServiceCurve(
             start_s=cost.effective_s,
-            end_s=max(horizon_s - pause_s, cost.effective_s),
+            pause_s=pause_s,
+            end_s=max(cost.horizon_s, settled_s),
+            next_pause_s=cost.pause_s,
+            settled_s=settled_s,
             wait_s=self.wait_s,
+            step_s=cost.interval_s,
         )
-        needed = max(self.demand.mean, flow)
+        present = per_replica * self.op.parallelism
+        rates = needed_rates(demand.scenarios, curve, demand.backlog, present)
+        upper = find_rate(rates, self.params.share)
+        if lasts:
+            upper = max(upper, float(np.max(needed_rates(demand.lasting, curve))))
+        needed = max(demand.mean, upper)
         return {
-            "mean": self.demand.mean,
-            "upper": upper,
-            "horizon": horizon_s,
-            "backlog": backlog,
+            "mean": demand.mean,
+            "percent": 100 * self.params.share,
+            "horizon": curve.end_s,
+            "backlog": demand.backlog,
             "wait": self.wait_s,
             "needed": needed,
             "capacity": per_replica,
             "wanted": max(1, ceil(needed / per_replica)),
         }
+
+
+def find_rate(needed: Values, share: float) -> float:
+    """Return the capacity with which at least that share of the records of all cases is in time.
+
+    With capacity c, a case that takes r > c serves about c / r of its records in time.
+
+    >>> find_rate(np.array([100.0] * 96 + [200.0] * 4), 0.99)
+    150.0
+    """
+    ordered = np.sort(needed)[::-1]
+    worst = np.arange(1, len(ordered) + 1) - (1 - share) * len(ordered)
+    times = np.cumsum(1 / np.maximum(ordered, 1e-12))
+    return float(max(np.max(worst / times), 0.0))
 
 
 def params_for(facts: RunFacts) -> Mapping[str, Any]:
