@@ -43,3 +43,11 @@ class BatchEnds:
         if whole is None and self._config.source.needs_whole_batches:
             return self._progress.find_next_whole_end(name, queue.start, queue.end)
         return end if whole is None else whole
+
+
+def find_first_after(topic: TopicView, start: int, end: int, at: float) -> int:
+    """Return the offset of the first row that was committed after a time."""
+    for commit in topic.commits(start, end):
+        if commit.at > at:
+            return max(start, commit.first)
+    return end

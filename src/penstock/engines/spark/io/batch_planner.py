@@ -23,7 +23,7 @@ from penstock.engines.microbatch.slice_assignment import (
     update_loads,
 )
 from penstock.engines.spark.io.batch_begin import BatchBegin
-from penstock.engines.spark.io.batch_ends import BatchEnds
+from penstock.engines.spark.io.batch_ends import BatchEnds, find_first_after
 from penstock.engines.spark.io.batch_log import BatchLog
 from penstock.engines.spark.io.commands import Command, read_command
 from penstock.engines.spark.io.input_progress import InputProgress
@@ -157,7 +157,7 @@ class BatchPlanner:
         self.seen[name] = queue.seen
         if config.timeout_s is not None:
             oldest = time.time() - config.timeout_s
-            queue = queue.drop_expired(_find_first_after(topic, begin, queue.end, oldest))
+            queue = queue.drop_expired(find_first_after(topic, begin, queue.end, oldest))
         return queue
 
     def plan(self, start: Offset, end: Offset) -> BatchPlan:
@@ -295,11 +295,3 @@ class BatchPlanner:
             sync_newest(self.layout.checkpoint(self.config.name), COMMITS)
         for name, offset in end["at"].items():
             save_position(self.layout.topic(name), self.config.name, offset)
-
-
-def _find_first_after(topic: Topic, start: int, end: int, at: float) -> int:
-    """Return the offset of the first row that was committed after a time."""
-    for commit in topic.commits(start, end):
-        if commit.at > at:
-            return max(start, commit.first)
-    return end
