@@ -21,7 +21,7 @@ from penstock.files.atomic import sync_directory
 from penstock.state.chunk import Chunk, is_same, join
 from penstock.state.layout import GONE, HASH, NEVER, ORDER, SEEN, TIMER, StateLayout
 from penstock.state.sorted_layer import SortedLayer
-from penstock.topics.embedded.segment import SEGMENTS, Segment, SegmentWriter
+from penstock.topics.embedded.segment import SEGMENTS, FileSegmentWriter, Segment
 
 #: Limits of a record batch, so that layers can be merged batch by batch.
 MAX_CHUNK_ROWS = 1 << 16
@@ -82,7 +82,7 @@ class StateFileWriter:
                 *(pa.field(name, _EXTRA_TYPES[name], nullable=False) for name in self._extras),
             ]
         )
-        self._writer = SegmentWriter(directory, self._schema)
+        self._writer = FileSegmentWriter(directory, self._schema)
         self._batches = 0
         self._entries: list[dict[str, Any]] = []
 

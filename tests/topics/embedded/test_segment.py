@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.topics.factories import SCHEMA, files, rows, segment
 
 from penstock.errors import DamagedError, InputError
-from penstock.topics.embedded.segment import Segment, SegmentWriter, read_rows, verify
+from penstock.topics.embedded.segment import FileSegmentWriter, Segment, read_rows, verify
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.schema import with_event
 
@@ -59,7 +59,7 @@ def test_any_range_over_any_batches(
 ) -> None:
     directory = tmp_path_factory.mktemp("topic")
     (directory / "segments").mkdir()
-    writer = SegmentWriter(directory, with_event(SCHEMA))
+    writer = FileSegmentWriter(directory, with_event(SCHEMA))
     for number, size in enumerate(sizes):
         writer.write(rows(range(sum(sizes[:number]), sum(sizes[:number]) + size)))
     written = writer.close()

@@ -21,7 +21,7 @@ from penstock.errors import (
 from penstock.topics.embedded.check import check
 from penstock.topics.embedded.file_rows import FileTransaction
 from penstock.topics.embedded.readers import save_position
-from penstock.topics.embedded.segment import SegmentWriter
+from penstock.topics.embedded.segment import FileSegmentWriter
 from penstock.topics.embedded.topic import Topic
 from penstock.topics.embedded.writer import TopicWriter
 
@@ -83,15 +83,15 @@ def test_others_may_publish_between_two_appends(topic: Topic) -> None:
 def test_somebody_else_with_our_name_is_noticed(
     topic: Topic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close = SegmentWriter.close
+    close = FileSegmentWriter.close
 
-    def meanwhile(writer: SegmentWriter) -> object:
-        monkeypatch.setattr(SegmentWriter, "close", close)
+    def meanwhile(writer: FileSegmentWriter) -> object:
+        monkeypatch.setattr(FileSegmentWriter, "close", close)
         fill(Topic.open(topic.directory), 1, writer="w")
         return close(writer)
 
     with TopicWriter(topic, "w") as writer:
-        monkeypatch.setattr(SegmentWriter, "close", meanwhile)
+        monkeypatch.setattr(FileSegmentWriter, "close", meanwhile)
         with pytest.raises(TopicError, match="another process publishes as 'w'"):
             writer.append(rows([0]))
         assert writer.append(rows([1])) == 2
@@ -192,11 +192,11 @@ def test_a_commit_whose_answer_is_lost(topic: Topic, monkeypatch: pytest.MonkeyP
     with TopicWriter(topic, "w") as writer:
         attempts = iter([Attempt()])
         monkeypatch.setattr(topic, "begin", lambda *_: next(attempts, None) or Attempt())
-        abort = SegmentWriter.abort
-        monkeypatch.setattr(SegmentWriter, "abort", lambda _: None)  # Kafka has the rows
+        abort = FileSegmentWriter.abort
+        monkeypatch.setattr(FileSegmentWriter, "abort", lambda _: None)  # Kafka has the rows
         assert writer.append(rows([0, 1])) == 2
         assert ids(topic) == [0, 1] and waits == [1]
-        monkeypatch.setattr(SegmentWriter, "abort", abort)
+        monkeypatch.setattr(FileSegmentWriter, "abort", abort)
 
 
 def test_rows_that_a_killed_writer_has_committed(

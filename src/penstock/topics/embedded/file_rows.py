@@ -10,8 +10,8 @@ from penstock.errors import DamagedError
 from penstock.files.atomic import sync_directory
 from penstock.topics.embedded.segment import (
     SEGMENTS,
+    FileSegmentWriter,
     Segment,
-    SegmentWriter,
     read_rows,
     read_slices,
     verify,
@@ -77,9 +77,9 @@ class FileRows:
         schema: pa.Schema,
         partition: Partition | None,
         transaction: Transaction | None,  # noqa: ARG002  (signature)
-    ) -> SegmentWriter:
+    ) -> FileSegmentWriter:
         """Start a segment."""
-        return SegmentWriter(self._directory, schema, partition)
+        return FileSegmentWriter(self._directory, schema, partition)
 
     def find(
         self, segment: Segment, from_row: int, to_row: int, at: float, schema: pa.Schema | None

@@ -65,7 +65,7 @@ class Segment:
         )
 
 
-class SegmentWriter:
+class FileSegmentWriter:
     """Writes one segment of a topic; it is invisible until it is published."""
 
     def __init__(

@@ -49,9 +49,9 @@ def check_kafka_topic(cluster: KafkaCluster, known: KafkaTopic) -> None:
     if _find_topic(cluster, known.topic) is None:
         problem = f"does not exist any more at {address.bootstrap}"
         raise InputError(f"topic {known.topic}", problem, hint)
-    found = describe_topic(cluster, known.topic)
-    if found != known.id:
-        problem = f"was deleted and made anew: its id was {known.id}, now it is {found}"
+    new_id = describe_topic(cluster, known.topic)
+    if new_id != known.id:
+        problem = f"was deleted and made anew: its id was {known.id}, now it is {new_id}"
         raise InputError(f"topic {known.topic}", problem, hint)
 
 
@@ -108,10 +108,10 @@ def _find_topic(cluster: KafkaCluster, topic: str) -> Any:
     client = load_client()
     try:
         # all topics: asking for one makes it, where brokers are set up so
-        found = _admin(cluster).list_topics(timeout=ADMIN_S).topics.get(topic)
+        metadata = _admin(cluster).list_topics(timeout=ADMIN_S).topics.get(topic)
     except client.KafkaException as error:
         raise translate_error(error, cluster.at(topic)) from None
-    return None if found is None or found.error is not None else found
+    return None if metadata is None or metadata.error is not None else metadata
 
 
 def _create(cluster: KafkaCluster, topic: str) -> None:

@@ -119,5 +119,5 @@ def _arrived_by(at_s: float, arrived: Values, edges: Values) -> Values:
     """Return what has arrived until a time between the edges."""
     place = max(0, min(int(np.searchsorted(edges, at_s, side="right")) - 1, len(edges) - 2))
     part = (at_s - edges[place]) / max(edges[place + 1] - edges[place], 1e-9)
-    found: Values = arrived[:, place] + part * (arrived[:, place + 1] - arrived[:, place])
-    return found
+    rows: Values = arrived[:, place] + part * (arrived[:, place + 1] - arrived[:, place])
+    return rows
