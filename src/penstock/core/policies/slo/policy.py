@@ -181,7 +181,7 @@ def find_rate(needed: Values, share: float) -> float:
 
     With capacity c, a case that takes r > c serves about c / r of its records in time.
 
-    >>> find_rate(np.array([100.0] * 96 + [200.0] * 4), 0.99)
+    >>> round(find_rate(np.array([100.0] * 96 + [200.0] * 4), 0.99), 6)
     150.0
     """
     ordered = np.sort(needed)[::-1]
